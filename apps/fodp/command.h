@@ -1,0 +1,36 @@
+// The commands, and the one place where errors become messages and exit statuses:
+//   0 done; 1 a fault; 2 bad input; 3 a privacy refusal
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace fodp::app {
+
+using Words = std::vector<std::string>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const Words& words);  // the words after the command's name
+};
+
+// Runs it; prints what it throws to standard error, once.
+int run_guarded(const std::function<int()>& body);
+
+void print_json(const nlohmann::ordered_json& value);
+
+// "1.23e-05", "20.59", "infinite": numbers for people.
+std::string readable(double value);
+
+int account(const Words& words);
+int train(const Words& words);
+int methods(const Words& words);
+int data(const Words& words);
+
+}  // namespace fodp::app

@@ -1,0 +1,51 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include <fmt/core.h>
+
+namespace fodp::app {
+namespace {
+
+std::string duration(double seconds) {
+  const long whole = std::lround(seconds);
+  return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {:02} s", whole / 60, whole % 60);
+}
+
+std::string epsilon_text(double epsilon) { return std::isinf(epsilon) ? "inf" : fmt::format("{:.3f}", epsilon); }
+
+}  // namespace
+
+ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::clear() {
+  if (shown_) fmt::print(stderr, "\r\033[K");
+  shown_ = false;
+}
+
+void ProgressLine::stepped(const Progress& progress) {
+  if (quiet_ || !terminal_ || progress.seconds - last_shown_ < .1) return;
+  last_shown_ = progress.seconds;
+  const double rate = static_cast<double>(progress.step) / progress.seconds;
+  std::string line = fmt::format("\r\033[Kstep {}/{}  {:.0f} steps/s  {} left", progress.step, progress.steps, rate,
+                                 duration(static_cast<double>(progress.steps - progress.step) / rate));
+  if (!std::isnan(progress.test_accuracy))
+    line += fmt::format("  epsilon {}  test accuracy {:.2f}%", epsilon_text(progress.epsilon), 100 * progress.test_accuracy);
+  fmt::print(stderr, "{}", line);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressLine::evaluated(const Evaluation& evaluation) {
+  if (quiet_) return;
+  clear();
+  fmt::print(stderr, "step {:>6}  epoch {:>6.1f}  epsilon {:>7}  test accuracy {:.2f}%  test loss {:.4f}  {}\n", evaluation.step,
+             evaluation.epoch, epsilon_text(evaluation.epsilon), 100 * evaluation.test_accuracy, evaluation.test_loss,
+             duration(evaluation.seconds));
+}
+
+}  // namespace fodp::app

@@ -1,0 +1,38 @@
+// Calibration: the least noise under which a planned run stays within (epsilon, delta). The result never overshoots: what is returned is
+// a value that the accountant was asked about and found within the target.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "fodp/accounting/accountant.h"
+#include "fodp/accounting/event.h"
+#include "fodp/accounting/ledger.h"
+
+namespace fodp {
+
+// A run of equal steps before its noise is chosen. The event of a step is SGM(sample_rate, noise_multiplier / beta) with that slack
+// (paper Theorem B.2).
+struct PlannedRun {
+  double sample_rate = 1;
+  std::int64_t steps = 1;
+  double beta = 1;   // weight of the fresh sum, in (0, 1]
+  double slack = 0;  // of the sensitivity, for finite precision
+
+  Events events(double noise_multiplier) const;
+};
+
+struct Calibrated {
+  double noise_multiplier = 0;  // sigma; the charge is for sigma / beta
+  Spent spent;                  // spent.epsilon <= target.epsilon
+};
+
+// The events of a run at this noise multiplier; they must cost less the larger it is.
+using EventsAt = std::function<Events(double noise_multiplier)>;
+
+// The smallest noise multiplier, to a relative 1e-6 and from above, with which a run stays within `target`, sought from 1e-6 to 1e6.
+// InputError for a value out of range, and for a target that none of these meets: it says which epsilon the largest meets.
+Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant);
+Calibrated calibrate_noise_multiplier(const PlannedRun& run, const Budget& target, const Accountant& accountant);
+
+}  // namespace fodp

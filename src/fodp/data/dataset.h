@@ -1,0 +1,111 @@
+// Labelled images in memory, and where they come from. Pixels stay bytes; rows are normalised when they are gathered.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "fodp/base/fields.h"
+
+namespace fodp {
+
+// What is public about a data set before any file is opened.
+struct DataFormat {
+  std::string_view name;  // "cifar-10"
+  std::int64_t channels, height, width, classes;
+  std::int64_t train_examples, test_examples;  // the published sizes
+  std::vector<double> mean, std;               // per channel, after division by 255
+
+  std::int64_t features() const { return channels * height * width; }
+};
+
+// Examples laid out channel, row, column, one byte a pixel. The format must outlive them; those of the table below do.
+class Examples {
+ public:
+  // InputError if the sizes do not fit each other or the format, if there is no example, or for a label that is no class.
+  Examples(const DataFormat& format, std::vector<std::uint8_t> pixels, std::vector<std::uint8_t> labels);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
+  const DataFormat& format() const { return *format_; }
+  std::span<const std::uint8_t> labels() const { return labels_; }
+  std::span<const std::uint8_t> pixels() const { return pixels_; }
+
+  // The normalised inputs, float32 [rows, channels, height, width], and labels, int64 [rows], of these examples in this order; padded with
+  // zero inputs and label 0 up to `padded_rows` where that is more. InputError for a row that does not exist.
+  at::Tensor inputs(std::span<const std::int64_t> rows, std::int64_t padded_rows = 0) const;
+  at::Tensor targets(std::span<const std::int64_t> rows, std::int64_t padded_rows = 0) const;
+
+  // Keeps the first n and frees the rest. InputError, which calls n `what`, if there are fewer.
+  void keep_first(std::int64_t n, std::string_view what);
+
+ private:
+  void check_rows(std::span<const std::int64_t> rows) const;
+
+  const DataFormat* format_;
+  std::vector<std::uint8_t> pixels_, labels_;
+  std::vector<std::array<float, 256>> lookup_;  // normalised value of each byte, per channel
+};
+
+struct Dataset {
+  const DataFormat* format;
+  Examples train, test;
+};
+
+// One line of the table of data sets: its format, the sub-folder it usually stands in, the folders it may be found in when none is given,
+// its files, and how to read them.
+struct DataSource {
+  DataFormat format;
+  std::string_view folder;                          // usual sub-folder: "cifar-10-batches-bin"
+  std::vector<std::filesystem::path> installed_at;  // where a package puts it: "/usr/share/datasets/fashion-mnist"
+  std::vector<std::string> train_files, test_files;
+  bool may_be_gzipped;  // then X.gz stands for a missing X
+  Examples (*read)(const DataFormat&, const std::vector<std::filesystem::path>& files);
+};
+
+std::span<const DataSource> data_sources();
+const DataSource& find_data_source(std::string_view name);  // InputError with the known names
+
+// The folder that holds the source's files: with a data folder DIR, DIR/<usual folder> or DIR itself and nothing else; without, where a
+// package puts it. InputError naming each place that was looked in and what is missing there.
+std::filesystem::path find_data_folder(const DataSource& source, const std::optional<std::filesystem::path>& data_dir);
+
+struct DataOptions {
+  std::string data = "fashion-mnist";
+  std::optional<std::string> data_dir;
+  std::optional<std::int64_t> train_size, test_size;
+
+  static auto fields() {
+    return std::tuple{
+        field("data", &DataOptions::data, "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn"),
+        field("data-dir", &DataOptions::data_dir, "folder with the data set's standard files, in it or in its usual sub-folder", {},
+              "where Debian's dataset-fashion-mnist puts it"),
+        field("train-size", &DataOptions::train_size, "train on the first so many examples", at_least(1), "all"),
+        field("test-size", &DataOptions::test_size, "test on the first so many examples", at_least(1), "all"),
+    };
+  }
+};
+
+Dataset load_dataset(const DataOptions& options);
+
+// What loading one data set comes to.
+struct DataReport {
+  std::string name;
+  std::optional<std::filesystem::path> folder;         // where all of its files stand
+  bool found = false;                                  // they are there and were read to the last byte
+  std::int64_t train_examples = 0, test_examples = 0;  // as read
+  std::int64_t channels = 0, height = 0, width = 0, classes = 0;
+  std::string problem;  // why it is not found or cannot be read; else empty
+};
+
+// Loads every data set of the table from where load_dataset would.
+std::vector<DataReport> inspect_data(const std::optional<std::filesystem::path>& data_dir);
+
+}  // namespace fodp

@@ -1,0 +1,75 @@
+#include "fodp/data/idx.h"
+
+#include <algorithm>
+
+#include "fodp/base/check.h"
+#include "fodp/data/file_bytes.h"
+
+namespace fodp {
+namespace {
+
+constexpr std::uint32_t image_magic = 0x803, label_magic = 0x801;  // unsigned bytes in 3 or 1 dimensions
+
+std::uint32_t read_word(FileBytes& file, std::string_view what) {
+  std::uint8_t bytes[4];
+  std::uint64_t at = file.offset();
+  std::size_t got = file.read(bytes);
+  check_input(got == 4, "{}: ends after {} bytes, inside its header: expected {} at byte {}", file.name(), at + got, what, at);
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
+}
+
+void check_magic(FileBytes& file, std::uint32_t expected, std::string_view what) {
+  std::uint32_t magic = read_word(file, "the magic number");
+  check_input(magic == expected, "{}: its first 4 bytes are {:08x}: expected {:08x}, an IDX file of {}", file.name(), magic, expected,
+              what);
+}
+
+std::uint32_t read_count(FileBytes& file, std::string_view what) {
+  std::uint32_t count = read_word(file, "the number of examples");
+  check_input(count > 0, "{}: its header says 0 {} (byte 4): expected at least 1", file.name(), what);
+  return count;
+}
+
+std::vector<std::uint8_t> read_records(FileBytes& file, std::uint64_t count, std::uint64_t bytes_each, std::string_view what) {
+  std::uint64_t start = file.offset();
+  std::vector<std::uint8_t> bytes = file.read_up_to(count * bytes_each);
+  check_input(bytes.size() == count * bytes_each, "{}: ends after {} bytes: expected {}, for the {} {} its header says", file.name(),
+              start + bytes.size(), start + count * bytes_each, count, what);
+  check_input(file.at_end(), "{}: goes on after byte {}, where the {} {} its header says end", file.name(), file.offset(), count, what);
+  return bytes;
+}
+
+std::vector<std::uint8_t> read_images(const DataFormat& format, const std::filesystem::path& path) {
+  FileBytes file(path);
+  check_magic(file, image_magic, "images");
+  std::uint32_t count = read_count(file, "images");
+  std::uint32_t height = read_word(file, "the number of rows"), width = read_word(file, "the number of columns");
+  check_input(height == format.height && width == format.width, "{}: its images are {} x {} (bytes 8 to 15): expected {} x {}", file.name(),
+              height, width, format.height, format.width);
+  return read_records(file, count, static_cast<std::uint64_t>(format.features()), "images");
+}
+
+std::vector<std::uint8_t> read_labels(const DataFormat& format, const std::filesystem::path& path) {
+  FileBytes file(path);
+  check_magic(file, label_magic, "labels");
+  std::uint32_t count = read_count(file, "labels");
+  std::vector<std::uint8_t> labels = read_records(file, count, 1, "labels");
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    check_input(labels[i] < format.classes, "{}: label of record {} (from 0) is {}: must be in [0, {}]", file.name(), i, labels[i],
+                format.classes - 1);
+  return labels;
+}
+
+}  // namespace
+
+Examples read_idx(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
+  check_input(files.size() == 2, "{}: {} files given: expected 2, images and labels", format.name, files.size());
+  std::vector<std::uint8_t> labels = read_labels(format, files[1]);
+  std::vector<std::uint8_t> pixels = read_images(format, files[0]);
+  std::size_t images = pixels.size() / static_cast<std::size_t>(format.features());
+  check_input(images == labels.size(), "{} has {} images but {} has {} labels: expected as many", files[0].string(), images,
+              files[1].string(), labels.size());
+  return Examples(format, std::move(pixels), std::move(labels));
+}
+
+}  // namespace fodp

@@ -1,0 +1,14 @@
+// The outside of a MATLAB v5 file: header, then variables, each plain or compressed. libmatio takes lengths and streams on trust (it stops
+// inflating at the last value, so it never sees the checksum, and allocates what a header says): this walk goes before it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace fodp {
+
+// Verifies that the file is v5, little-endian, whole, holds numeric arrays only, and that every compressed stream has its right checksum.
+// Returns the bytes of its variables when unpacked: no array in it can be larger. InputError with the byte of the first fault.
+std::uint64_t check_mat5(const std::filesystem::path& path);
+
+}  // namespace fodp

@@ -1,0 +1,36 @@
+// Poisson sampling: every record is in the lot with probability q, independently of all others, by the secure stream.
+//
+// A record is included iff its 64-bit word is below floor(q*2^64), so the true rate is at most q. Records keep their slot: the lot's rows
+// come in blocks fixed by slot, at most `block_rows` each (an overfull block is halved at its middle slot), so one record's presence
+// changes the rounding of its own block only. How many rows a lot has is as private as which: nothing prints or stores it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fodp/noise/stream.h"
+
+namespace fodp {
+
+struct Lot {
+  double sample_rate;
+  std::vector<std::vector<std::int64_t>> blocks;  // rows, ascending
+};
+
+class PoissonSampler {
+ public:
+  PoissonSampler(std::int64_t records, double sample_rate, std::int64_t block_rows, RandomStream stream);
+
+  // The lot with this number; the same for the same key and number.
+  Lot draw(std::uint64_t number) const;
+
+ private:
+  void split(std::int64_t begin, std::int64_t end, std::vector<std::int64_t> rows, Lot& lot) const;
+
+  std::int64_t records_, block_rows_, ranges_;
+  double sample_rate_;
+  std::uint64_t threshold_;  // unused when q = 1
+  RandomStream stream_;
+};
+
+}  // namespace fodp

@@ -1,0 +1,94 @@
+// Per-example clipping: from rows to a ClippedSum. The only maker of one.
+//
+// Rows run in blocks (data/sampling.h says which rows form a block). A block's rows are padded with zeros to a multiple of 16, so that the
+// arithmetic of a row does not depend on how many others there are; its clipped sum is formed in float32, rounded to the lattice and added
+// to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "fodp/base/fields.h"
+#include "fodp/gradients/clipped_sum.h"
+#include "fodp/gradients/parameters.h"
+
+namespace fodp {
+
+enum class Clipping {
+  flat,       // g / max(1, |g|/C)
+  automatic,  // C * g / (|g| + .01): Bu et al. 2022, "Automatic clipping"
+};
+
+template <>
+struct EnumNames<Clipping> {
+  static constexpr std::pair<std::string_view, Clipping> values[] = {{"flat", Clipping::flat}, {"automatic", Clipping::automatic}};
+};
+
+struct ClipOptions {
+  double clip_norm = 1;
+  Clipping clipping = Clipping::flat;
+
+  static auto fields() {
+    return std::tuple{
+        field("clip-norm", &ClipOptions::clip_norm, "C: the largest norm of one example's gradient", above(0)),
+        field("clipping", &ClipOptions::clipping, "flat: scale down what is longer than C; automatic: scale every gradient to about C"),
+    };
+  }
+};
+
+// The factor of a gradient of this norm; 0 for a norm that is not finite. Rounded towards zero, so that the product is never too long.
+float clip_factor(double norm, const ClipOptions& options);
+
+struct Batch {
+  at::Tensor inputs, targets;
+};
+
+// One loss per row: [rows]. A row's loss must depend on that row alone.
+using RowLosses = std::function<at::Tensor(const at::Tensor& inputs, const at::Tensor& targets)>;
+// The batch of these rows, padded with zero rows to `padded_rows`.
+using Gather = std::function<Batch(std::span<const std::int64_t> rows, std::int64_t padded_rows)>;
+// Blocks of rows.
+using Blocks = std::vector<std::vector<std::int64_t>>;
+
+// Un-noised views of the training data: not private (--insecure-diagnostics).
+struct ClipDiagnostics {
+  std::int64_t rows = 0, clipped = 0, not_finite = 0;
+  double loss_sum = 0, norm_sum = 0, largest_norm = 0;
+
+  void merge(const ClipDiagnostics& other);
+};
+
+inline constexpr std::int64_t kRowMultiple = 16;
+
+class Clipper {
+ public:
+  // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h) and keeps
+  // references to the parameters and the loss.
+  Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipOptions& options,
+          std::int64_t block_rows);
+
+  ClippedSum clipped_sum(const Blocks& blocks, double sample_rate, const Gather& gather, ClipDiagnostics* insecure = nullptr) const;
+
+  double slack() const { return slack_; }
+  const ClipOptions& options() const { return options_; }
+
+ private:
+  void add_block(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const;
+
+  FlatParameters& parameters_;
+  RowLosses losses_;
+  ClipOptions options_;
+  std::int64_t block_rows_;
+  double grid_, slack_;
+};
+
+// Finds mixing of examples that no layer's name shows: changes one row at a time of a random batch of this input shape (without the row
+// dimension) and looks at the outputs of the others. PrivacyError naming the rows.
+void check_examples_do_not_mix(const std::function<at::Tensor(const at::Tensor&)>& forward, std::vector<std::int64_t> shape);
+
+}  // namespace fodp

@@ -1,0 +1,30 @@
+// fodp::nn::Linear: torch::nn::Linear's options, names, state dict and values, with book-keeping for private training.
+#pragma once
+
+#include <torch/nn/cloneable.h>
+#include <torch/nn/options/linear.h>
+#include <torch/nn/pimpl.h>
+
+#include "fodp/gradients/tape.h"
+
+namespace fodp::nn {
+
+class LinearImpl : public torch::nn::Cloneable<LinearImpl>, public PrivateLayer {
+ public:
+  LinearImpl(std::int64_t in_features, std::int64_t out_features) : LinearImpl(torch::nn::LinearOptions(in_features, out_features)) {}
+  explicit LinearImpl(const torch::nn::LinearOptions& options);
+
+  void reset() override;
+  void reset_parameters();  // as PyTorch's: uniform in +-1/sqrt(in_features)
+  void pretty_print(std::ostream& stream) const override;
+
+  // [rows, in_features] -> [rows, out_features].
+  at::Tensor forward(const at::Tensor& input);
+
+  torch::nn::LinearOptions options;
+  at::Tensor weight, bias;
+};
+
+TORCH_MODULE(Linear);
+
+}  // namespace fodp::nn

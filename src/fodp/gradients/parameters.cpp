@@ -1,0 +1,61 @@
+#include "fodp/gradients/parameters.h"
+
+#include <ATen/ops/empty.h>
+#include <torch/nn/module.h>
+
+#include "fodp/base/check.h"
+
+namespace fodp {
+
+FlatParameters::FlatParameters(torch::nn::Module& module) {
+  std::int64_t total = 0;
+  for (const auto& item : module.named_parameters()) {
+    const at::Tensor& parameter = item.value();
+    if (!parameter.requires_grad()) continue;
+    check_privacy(
+        parameter.scalar_type() == at::kFloat && parameter.device().is_cpu(),
+        "parameter '{}' is {} on {}: private training needs float32 on the CPU; call model.to(torch::kFloat32) and model.to(torch::kCPU)",
+        item.key(), at::toString(parameter.scalar_type()), parameter.device().str());
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      check_privacy(
+          !tensors_[i].is_alias_of(parameter),
+          "parameters '{}' and '{}' share one tensor: their per-example gradients would be bounded one by one, not together; give each "
+          "its own tensor",
+          slices_[i].name, item.key());
+    slices_.push_back({item.key(), total, parameter.numel(), parameter.sizes().vec()});
+    tensors_.push_back(parameter);
+    total += parameter.numel();
+  }
+  check_privacy(total > 0, "the model has no trainable parameter: nothing to train");
+
+  at::NoGradGuard no_grad;
+  flat_ = at::empty({total}, at::kFloat);
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    at::Tensor view = flat_.narrow(0, slices_[i].offset, slices_[i].size).view(slices_[i].shape);
+    view.copy_(tensors_[i]);
+    tensors_[i].set_data(view);
+  }
+}
+
+std::span<float> FlatParameters::values() { return {flat_.data_ptr<float>(), static_cast<std::size_t>(size())}; }
+std::span<const float> FlatParameters::values() const { return {flat_.data_ptr<float>(), static_cast<std::size_t>(size())}; }
+
+std::int64_t FlatParameters::offset_of(const at::Tensor& parameter) const {
+  if (!parameter.defined() || parameter.scalar_type() != at::kFloat) return -1;
+  const std::int64_t offset = parameter.data_ptr<float>() - flat_.data_ptr<float>();
+  return offset >= 0 && offset < size() ? offset : -1;
+}
+
+void FlatParameters::check_views() const {
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const at::Tensor& tensor = tensors_[i];
+    check_privacy(
+        tensor.scalar_type() == at::kFloat && tensor.is_contiguous() && tensor.numel() == slices_[i].size &&
+            offset_of(tensor) == slices_[i].offset,
+        "parameter '{}' is no longer a view of the flat vector (was the model moved or loaded with to() or load after it was made "
+        "private?); move or load first, then make it private",
+        slices_[i].name);
+  }
+}
+
+}  // namespace fodp

@@ -1,0 +1,78 @@
+// What the layers leave behind during one backward pass: per layer, enough to know each row's gradient norm and to add up the weighted
+// rows, without ever storing a gradient per row (book-keeping; Bu et al. 2023, "Differentially private optimization on large model at small
+// cost").
+//
+// A layer takes part by deriving its module from PrivateLayer and, in backward, calling Tape::add with its Record. Only input gradients
+// flow through autograd: no parameter ever gets a `.grad`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace torch::nn {
+class Module;
+}
+
+namespace fodp {
+
+class FlatParameters;
+
+// Marks a module whose own parameters write to the tape.
+class PrivateLayer {
+ public:
+  virtual ~PrivateLayer() = default;
+};
+
+// One layer's part of a block of rows.
+class Record {
+ public:
+  virtual ~Record() = default;
+
+  // The trainable parameters it covers.
+  virtual std::vector<at::Tensor> parameters() const = 0;
+
+  // squared[i] += |gradient of row i|^2 over these parameters, in double. Not finite where the gradient is not.
+  virtual void add_squared_norms(std::span<double> squared) const = 0;
+
+  // Zero-fills these rows in every factor, so that not even zero times NaN remains. Must leave tensors that others hold as they are.
+  virtual void clear_rows(const at::Tensor& rows) = 0;
+
+  // Writes sum_i weights[i] * gradient_i of each covered parameter to its place in `sum` (flat, float32, laid out as `parameters`).
+  virtual void write_weighted_sum(const at::Tensor& weights, const FlatParameters& parameters, const at::Tensor& sum) const = 0;
+};
+
+class Tape {
+ public:
+  // The tape that layers on this thread write to; null outside a recording.
+  static Tape* current();
+
+  // Makes `tape` the thread's tape while it lives.
+  class Recording {
+   public:
+    explicit Recording(Tape& tape);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    Tape* outer_;
+  };
+
+  void add(std::unique_ptr<Record> record) { records_.push_back(std::move(record)); }
+  std::span<const std::unique_ptr<Record>> records() const { return records_; }
+
+  // After a backward pass: every trainable parameter has exactly one record and none has a `.grad`. PrivacyError naming the parameter.
+  void check_covers(const FlatParameters& parameters) const;
+
+ private:
+  std::vector<std::unique_ptr<Record>> records_;
+};
+
+// Refuses by name, with what to use instead, every module that mixes examples and every trainable parameter that no PrivateLayer covers.
+void check_model(const torch::nn::Module& module);
+
+}  // namespace fodp

@@ -1,0 +1,50 @@
+// FO-DP-SGD's mechanism: the query blends the current clipped sum with a fractional memory of past releases (paper Algorithm 1).
+//
+//   S_t = beta*(s_t + (sigma/beta)*C*Z_t) + (1-beta)*u_{t-1},   u_{t-1} = sum_j ahat_{t,j} S_{t-j}
+//
+// The noise is drawn on s_t itself at ratio sigma/beta: that release is DP-SGD's, its event SGM(q, sigma/beta) (Theorem B.2), and the blend
+// is post-processing. One pass over the window per step.
+#pragma once
+
+#include <optional>
+
+#include "fodp/mechanism/kernel.h"
+#include "fodp/mechanism/mechanism.h"
+#include "fodp/mechanism/memory.h"
+
+namespace fodp {
+
+// The parts of a release (paper B.3, eq. 45): S = signal + recursive memory + noise memory + noise. Un-noised: not private.
+struct Decomposition {
+  std::vector<double> signal, memory, noise_memory, noise;
+};
+
+class FractionalMechanism : public Mechanism {
+ public:
+  // `noise_multiplier` is sigma: the noise on the blended query, over C.
+  FractionalMechanism(double noise_multiplier, const FractionalParameters& parameters);
+  double effective_noise_multiplier() const override { return noise_multiplier_ / parameters_.beta; }
+
+  // The weights that the next release will give to lags 1, 2, ...
+  std::vector<double> next_weights() const;
+
+  // Keeps the parts of each release from now on. Not private: --insecure-diagnostics.
+  void keep_insecure_decomposition();
+  const Decomposition& insecure_decomposition() const { return parts_; }
+
+ protected:
+  void transform(const NoisedSum& noised, std::span<float> released) override;
+
+ private:
+  void decompose(std::int64_t begin, const std::vector<double>& sum, const std::vector<double>& noise, const std::vector<double>& weights);
+  void remember_parts(std::span<const float> released);
+
+  double noise_multiplier_;
+  FractionalParameters parameters_;
+  std::optional<Memory> memory_;
+  bool insecure_ = false;
+  Decomposition parts_;
+  std::vector<std::vector<double>> past_queries_, past_noise_;  // by lag, newest first
+};
+
+}  // namespace fodp

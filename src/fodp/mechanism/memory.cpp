@@ -1,0 +1,95 @@
+#include "fodp/mechanism/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fodp {
+namespace {
+
+double inner_product(const float* a, const float* b, std::size_t count) {
+  constexpr std::size_t kLanes = 8;  // independent chains, in a fixed order: the same sum on every machine
+  double sums[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += static_cast<double>(a[i + lane]) * b[i + lane];
+  for (; i < count; ++i) sums[0] += static_cast<double>(a[i]) * b[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+}  // namespace
+
+Memory::Memory(const FractionalParameters& parameters, std::int64_t size)
+    : parameters_(parameters), size_(size), capacity_(parameters.window - 1) {
+  ring_.resize(capacity_ * size_);
+  if (!parameters_.uses_trend()) return;
+  trend_.resize(size_);
+  gram_.resize(capacity_ * capacity_);
+  with_trend_.resize(capacity_);
+}
+
+std::span<const float> Memory::at_lag(std::int64_t j) const { return {slot(slot_of_lag(j)), static_cast<std::size_t>(size_)}; }
+
+std::vector<double> Memory::weights() const {
+  std::vector<double> scores(lags_, 0.0);
+  double trust = 0;
+  if (parameters_.uses_trend() && lags_ > 0) {
+    const double trend_norm = std::sqrt(trend_squared_);
+    trust = confidence(parameters_, trend_norm);
+    for (std::int64_t j = 1; j <= lags_; ++j) {
+      const std::int64_t s = slot_of_lag(j);
+      const double squared = gram(s, s) - 2 * with_trend_[s] + trend_squared_;  // may cancel to just below 0
+      scores[j - 1] = inconsistency(parameters_, std::sqrt(std::max(0.0, squared)), trend_norm);
+    }
+  }
+  return kernel_weights(parameters_, trust, scores);
+}
+
+void Memory::Products::add(const Products& other) {
+  with_lag.resize(std::max(with_lag.size(), other.with_lag.size()));
+  for (std::size_t j = 0; j < other.with_lag.size(); ++j) with_lag[j] += other.with_lag[j];
+  with_itself += other.with_itself;
+  with_trend += other.with_trend;
+}
+
+Memory::Products Memory::insert(std::int64_t begin, std::span<const float> values) {
+  Products products;
+  if (capacity_ == 0) return products;
+  if (parameters_.uses_trend()) {
+    const std::int64_t staying = std::min(lags_, capacity_ - 1);  // the oldest leaves a full ring
+    for (std::int64_t j = 1; j <= staying; ++j)
+      products.with_lag.push_back(inner_product(values.data(), slot(slot_of_lag(j)) + begin, values.size()));
+    products.with_itself = inner_product(values.data(), values.data(), values.size());
+    float* trend = trend_.data() + begin;
+    if (started_) {
+      products.with_trend = inner_product(values.data(), trend, values.size());
+      const double gamma = parameters_.gamma;
+      for (std::size_t i = 0; i < values.size(); ++i) trend[i] = static_cast<float>(gamma * values[i] + (1 - gamma) * trend[i]);
+    } else {
+      std::copy(values.begin(), values.end(), trend);
+    }
+  }
+  std::copy(values.begin(), values.end(), slot(next_) + begin);
+  return products;
+}
+
+void Memory::finish(const Products& products) {
+  if (capacity_ == 0) return;
+  const std::int64_t newest = next_;
+  if (parameters_.uses_trend()) {
+    const double gamma = started_ ? parameters_.gamma : 1;  // the first release is the first trend
+    for (std::size_t j = 1; j <= products.with_lag.size(); ++j) {
+      const std::int64_t s = slot_of_lag(j);
+      gram(newest, s) = gram(s, newest) = products.with_lag[j - 1];
+      with_trend_[s] = gamma * products.with_lag[j - 1] + (1 - gamma) * with_trend_[s];
+    }
+    gram(newest, newest) = products.with_itself;
+    with_trend_[newest] = gamma * products.with_itself + (1 - gamma) * products.with_trend;
+    trend_squared_ = std::max(0.0, gamma * gamma * products.with_itself + 2 * gamma * (1 - gamma) * products.with_trend +
+                                       (1 - gamma) * (1 - gamma) * trend_squared_);
+  }
+  started_ = true;
+  next_ = (next_ + 1) % capacity_;
+  lags_ = std::min(lags_ + 1, capacity_);
+}
+
+}  // namespace fodp

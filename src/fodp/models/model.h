@@ -1,0 +1,61 @@
+// The models that the command line trains: what torch.nn.Sequential of the same modules would be, with its state-dict names and order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "fodp/base/fields.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace fodp {
+
+enum class ModelKind { mlp, cnn, resnet };
+enum class Activation { tanh, relu };
+
+template <>
+struct EnumNames<ModelKind> {
+  static constexpr std::pair<std::string_view, ModelKind> values[] = {
+      {"mlp", ModelKind::mlp}, {"cnn", ModelKind::cnn}, {"resnet", ModelKind::resnet}};
+};
+
+template <>
+struct EnumNames<Activation> {
+  static constexpr std::pair<std::string_view, Activation> values[] = {{"tanh", Activation::tanh}, {"relu", Activation::relu}};
+};
+
+struct ModelOptions {
+  ModelKind model = ModelKind::mlp;
+  std::vector<std::int64_t> hidden = {64, 32};
+  Activation activation = Activation::tanh;
+
+  static auto fields() {
+    return std::tuple{
+        field("model", &ModelOptions::model, "mlp"),
+        field("hidden", &ModelOptions::hidden, "hidden layers of the mlp, as 64,32", between(1, 1 << 20)),
+        field("activation", &ModelOptions::activation, "tanh or relu"),
+    };
+  }
+};
+
+struct InputShape {
+  std::int64_t channels, height, width, classes;
+};
+
+struct Model {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<at::Tensor(const at::Tensor&)> forward;  // [rows, channels, height, width] -> [rows, classes]
+};
+
+// Parameters start as PyTorch's layers do, from torch's generator. InputError for a model that is not there yet.
+Model make_model(const ModelOptions& options, const InputShape& shape);
+
+Model make_mlp(const ModelOptions& options, const InputShape& shape);
+
+}  // namespace fodp

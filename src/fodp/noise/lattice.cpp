@@ -1,0 +1,105 @@
+#include "fodp/noise/lattice.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+#include "fodp/base/check.h"
+#include "fodp/noise/gaussian.h"
+
+static_assert(FLT_EVAL_METHOD == 0, "double must be computed as double");
+#if defined(__FAST_MATH__)
+#error "noise must not be compiled with -ffast-math"
+#endif
+
+namespace fodp {
+
+namespace {
+
+// Magnitudes below this are rounded exactly by the addition of kToInteger, whose last bit is worth one.
+constexpr double kLatticeLimit = 0x1p51;
+constexpr double kToInteger = 0x1.8p52;
+
+// To the nearest integer, ties to even, for |x| < 2^51. In a form that compilers turn into vector code without an AVX-512 conversion.
+inline std::int64_t round_to_integer(double x) {
+  return std::bit_cast<std::int64_t>(x + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
+}
+
+// Multiplication by the result is exact division by the grid.
+double inverse_of(double grid) {
+  int exponent = 0;
+  const bool power_of_two = std::isfinite(grid) && std::frexp(grid, &exponent) == .5;
+  check_input(power_of_two && std::abs(exponent - 1) <= 100, "lattice: grid is {}: must be a power of two in [2^-100, 2^100]", grid);
+  return 1 / grid;
+}
+
+void check_public_constants(double clip_norm, std::int64_t parameters) {
+  check_input(clip_norm >= 0x1p-40 && clip_norm <= 0x1p40, "lattice: clip norm is {}: must be in [2^-40, 2^40]", clip_norm);
+  check_input(parameters >= 1 && parameters <= std::int64_t{1} << 40, "lattice: {} parameters: must be in [1, 2^40]", parameters);
+}
+
+}  // namespace
+
+double lattice_grid(double clip_norm, std::int64_t parameters) {
+  check_public_constants(clip_norm, parameters);
+  const double count = static_cast<double>(parameters);
+  int exponent = 0;
+  std::frexp(clip_norm * 0x1p-13 / std::sqrt(count), &exponent);
+  const double grid = std::ldexp(1, exponent - 1);
+  // The quotient above was rounded; the sign of this is exact. The bound is grid * 2^13 * sqrt(d) <= C.
+  const double root_at_most = clip_norm / (grid * 0x1p13);
+  return std::fma(root_at_most, root_at_most, -count) < 0 ? grid / 2 : grid;
+}
+
+// The names are those of docs/finite-precision.md.
+double sensitivity_slack(double clip_norm, std::int64_t parameters, std::int64_t block_rows) {
+  check_public_constants(clip_norm, parameters);
+  check_input(block_rows >= 1 && block_rows <= 65536, "lattice: {} rows in a block: must be in [1, 65536]", block_rows);
+  const double rows = static_cast<double>(block_rows);
+  const double unit = 0x1p-24;
+  const double gamma = (rows + 2) * unit / (1 - (rows + 2) * unit);
+  const double norm_error = 0x1p-30;
+  const double arithmetic = (1 + norm_error) * (1 + (2 * rows + 1) * gamma) - 1;
+  const double rounding = 1.5 * lattice_grid(clip_norm, parameters) * std::sqrt(static_cast<double>(parameters)) / clip_norm;
+  return (arithmetic + rounding) * (1 + 0x1p-30);  // the last factor covers the rounding of this formula itself
+}
+
+void add_to_lattice(std::span<const float> values, double grid, std::span<std::int64_t> total) {
+  check_input(values.size() == total.size(), "lattice: {} values for a sum of {}: must be equal", values.size(), total.size());
+  const double inverse = inverse_of(grid);
+  // All are checked before any is added, so that a refusal leaves the sum as it was. Infinity is below no limit, NaN neither.
+  const double largest = kLatticeLimit * grid;
+  const float limit = largest > FLT_MAX ? std::numeric_limits<float>::infinity() : static_cast<float>(largest);
+  std::int32_t too_large = 0;
+  for (const float value : values) too_large |= !(std::abs(value) < limit);
+  if (too_large) {
+    const auto first = std::find_if(values.begin(), values.end(), [limit](float value) { return !(std::abs(value) < limit); });
+    check_fault(false, "lattice: coordinate {} of the clipped sum is {}: must be finite and below {} in magnitude", first - values.begin(),
+                *first, largest);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) total[i] += round_to_integer(static_cast<double>(values[i]) * inverse);
+}
+
+void draw_lattice_noise(const RandomStream& stream, std::uint64_t index, std::uint32_t block, double scale, double grid,
+                        std::span<std::int64_t> noise) {
+  static_assert(kNoiseBlock % 2 == 0, "an odd size draws one word more");
+  check_input(noise.size() <= kNoiseBlock, "noise: {} coordinates asked of one block: at most {}", noise.size(), kNoiseBlock);
+  const double deviation = scale * inverse_of(grid);
+  // The largest normal is below 16, so all of the noise is below 2^51.
+  check_input(deviation >= 0 && deviation <= 0x1p47, "noise: scale is {} on a grid of {}: must be in [0, 2^47 grids]", scale, grid);
+  if (deviation == 0) return std::fill(noise.begin(), noise.end(), 0);
+
+  std::array<std::uint64_t, kNoiseBlock> words;
+  stream.fill(index, block, std::span(words).first(noise.size() + noise.size() % 2));
+  std::array<double, 512> normals;
+  for (std::size_t start = 0; start < noise.size(); start += normals.size()) {
+    const std::size_t size = std::min(normals.size(), noise.size() - start), drawn = size + size % 2;
+    normals_from_words(std::span(words).subspan(start, drawn), std::span(normals).first(drawn));
+    for (std::size_t i = 0; i < size; ++i) noise[start + i] = round_to_integer(normals[i] * deviation);
+  }
+}
+
+}  // namespace fodp

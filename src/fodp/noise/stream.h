@@ -1,0 +1,54 @@
+// Random bits that are safe by default: AES-256 in counter mode, keyed from the operating system.
+//
+// A stream is addressed by (run key, purpose, index, block): the purpose picks the AES key (derived from the run key by SHA-256), index and
+// block the counter's upper bits, so that no two addresses share a bit of the key stream and any block can be drawn by any thread in any
+// order. The run key is never written anywhere and is wiped from memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace fodp {
+
+enum class Purpose : std::uint8_t { noise = 1, sampling = 2, acceptance = 3, audit = 4 };
+
+class RunKey {
+ public:
+  static RunKey from_system();                           // FaultError if the system gives no randomness
+  static RunKey from_insecure_seed(std::uint64_t seed);  // repeatable: not private
+  RunKey(RunKey&& other) noexcept;
+  RunKey& operator=(RunKey&&) = delete;
+  RunKey(const RunKey&) = delete;
+  RunKey& operator=(const RunKey&) = delete;
+  ~RunKey();
+
+  bool insecure() const { return insecure_; }
+
+ private:
+  friend class RandomStream;
+  RunKey() = default;
+
+  std::array<std::uint8_t, 32> bytes_{};
+  bool insecure_ = false;
+};
+
+// The bits of one purpose. Safe to use from several threads at once.
+class RandomStream {
+ public:
+  RandomStream(const RunKey& key, Purpose purpose);
+  RandomStream(RandomStream&&) noexcept;
+  RandomStream& operator=(RandomStream&&) = delete;
+  ~RandomStream();
+
+  // The first out.size() words of the stream at (index, block): the same words however often and from wherever it is asked. At most
+  // 2^33 words a block (InputError beyond).
+  void fill(std::uint64_t index, std::uint32_t block, std::span<std::uint64_t> out) const;
+
+ private:
+  struct Key;
+  std::unique_ptr<Key> key_;
+};
+
+}  // namespace fodp

@@ -1,0 +1,37 @@
+#include "fodp/training/evaluate.h"
+
+#include <numeric>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/sum.h>
+
+namespace fodp {
+
+at::Tensor row_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
+  return at::cross_entropy_loss(outputs, targets, /*weight=*/{}, at::Reduction::None);
+}
+
+TestResult evaluate(const Model& model, const Examples& test) {
+  constexpr std::int64_t kRows = 500;
+  const std::int64_t blocks = (test.size() + kRows - 1) / kRows;
+  std::vector<double> losses(blocks);
+  std::vector<std::int64_t> hits(blocks);
+  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
+    const at::NoGradGuard no_gradients;
+    for (std::int64_t b = first; b < last; ++b) {
+      std::vector<std::int64_t> rows(std::min(kRows, test.size() - b * kRows));
+      std::iota(rows.begin(), rows.end(), b * kRows);
+      const at::Tensor outputs = model.forward(test.inputs(rows)), targets = test.targets(rows);
+      losses[b] = row_cross_entropy(outputs, targets).sum(at::kDouble).item<double>();
+      hits[b] = outputs.argmax(1).eq(targets).sum().item<std::int64_t>();
+    }
+  });
+  const double count = static_cast<double>(test.size());
+  return {.accuracy = static_cast<double>(std::accumulate(hits.begin(), hits.end(), std::int64_t{0})) / count,
+          .loss = std::accumulate(losses.begin(), losses.end(), 0.0) / count};
+}
+
+}  // namespace fodp

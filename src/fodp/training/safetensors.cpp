@@ -1,0 +1,191 @@
+#include "fodp/training/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <ranges>
+#include <unordered_set>
+
+#include <ATen/ops/empty.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "fodp/base/check.h"
+
+namespace fodp {
+namespace {
+
+using nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
+
+constexpr std::uint64_t length_size = 8, max_header = 100'000'000, max_dimensions = 64;
+constexpr int max_depth = 3;  // {name: {"shape": [...]}}
+constexpr std::string_view metadata_key = "__metadata__";
+
+struct DataType {
+  std::string_view name;
+  at::ScalarType type;
+};
+
+constexpr DataType data_types[] = {
+    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong},
+    {"I32", at::kInt},    {"I16", at::kShort}, {"I8", at::kChar},  {"U8", at::kByte},
+};
+
+std::string data_type_names() { return fmt::format("{}", fmt::join(data_types | std::views::transform(&DataType::name), ", ")); }
+
+struct Entry {
+  std::string name;
+  at::ScalarType type;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin, end;
+};
+
+struct Header {
+  json values;
+  std::vector<std::string> names;  // in the order of the file
+};
+
+// JSON with each key once in its object and no deeper than the format goes.
+Header parse_header(std::string_view text, std::string_view file) {
+  Header header;
+  std::vector<std::unordered_set<std::string>> seen(max_depth + 1);
+  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
+    check_input(depth <= max_depth, "{}: the header is nested deeper than safetensors headers are", file);
+    if (event == json::parse_event_t::object_start) seen[static_cast<std::size_t>(depth)].clear();
+    if (event != json::parse_event_t::key) return true;
+    const auto& key = value.get_ref<const std::string&>();
+    const bool is_new = seen[static_cast<std::size_t>(depth - 1)].insert(key).second;
+    check_input(is_new, "{}: '{}' comes twice in the header", file, key);
+    if (depth == 1 && key != metadata_key) header.names.push_back(key);
+    return true;
+  };
+  try {
+    header.values = json::parse(text, watch);
+  } catch (const json::exception& error) {
+    check_input(false, "{}: the header is not JSON: {}", file, error.what());
+  }
+  return header;
+}
+
+void check_metadata(const json& metadata, std::string_view file) {
+  const bool texts = metadata.is_object() && std::ranges::all_of(metadata, [](const json& value) { return value.is_string(); });
+  check_input(texts, "{}: {} must map texts to texts", file, metadata_key);
+}
+
+Entry parse_entry(const std::string& name, const json& value, std::string_view file) {
+  const auto check = [&](bool holds, std::string_view expected) {
+    check_input(holds, "{}: parameter '{}' is {}: expected {}", file, name, value.dump().substr(0, 200), expected);
+  };
+  const auto is_natural = [](const json& number) { return number.is_number_unsigned(); };
+  check(value.is_object() && value.size() == 3 && value.contains("dtype") && value.contains("shape") && value.contains("data_offsets"),
+        "dtype, shape and data_offsets");
+  const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
+  const auto type = std::ranges::find_if(data_types, [&](const DataType& candidate) { return dtype == candidate.name; });
+  check(type != std::end(data_types), fmt::format("a dtype of {}", data_type_names()));
+  check(shape.is_array() && shape.size() <= max_dimensions && std::ranges::all_of(shape, is_natural), "a shape of at most 64 sizes");
+  check(offsets.is_array() && offsets.size() == 2 && std::ranges::all_of(offsets, is_natural), "two data_offsets");
+
+  Entry entry{name, type->type, {}, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
+  check(entry.begin <= entry.end, "data_offsets that do not run backwards");
+  // Sizes of 0 are left out of the product here, so that the others stay within what memory can address.
+  const std::uint64_t limit = std::uint64_t{1} << 48, width = c10::elementSize(entry.type);
+  std::uint64_t bytes = width;
+  bool empty = false;
+  for (const auto& item : shape) {
+    const auto size = item.get<std::uint64_t>();
+    check(size <= limit / bytes, "a smaller shape");
+    bytes *= std::max<std::uint64_t>(size, 1);
+    empty = empty || size == 0;
+    entry.shape.push_back(static_cast<std::int64_t>(size));
+  }
+  check(entry.end - entry.begin == (empty ? 0 : bytes), fmt::format("data_offsets {} bytes apart", empty ? 0 : bytes));
+  return entry;
+}
+
+void check_covers(std::vector<Entry> entries, std::uint64_t data_size, std::string_view file) {
+  std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.begin, entry.end); });
+  std::uint64_t position = 0;
+  for (const auto& entry : entries) {
+    check_input(entry.begin == position, "{}: parameter '{}' begins at byte {} of the data: expected {}, without holes or overlaps", file,
+                entry.name, entry.begin, position);
+    position = entry.end;
+  }
+  check_input(position == data_size, "{}: the header describes {} bytes of data, the file has {}", file, position, data_size);
+}
+
+// Places for the data of `dict`, wider types first.
+std::vector<std::uint64_t> data_offsets(const StateDict& dict) {
+  std::vector<std::size_t> order(dict.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return dict[i].value.element_size(); });
+  std::vector<std::uint64_t> offsets(dict.size());
+  std::uint64_t position = 0;
+  for (const auto i : order) {
+    offsets[i] = position;
+    position += dict[i].value.nbytes();
+  }
+  return offsets;
+}
+
+std::string header_text(const StateDict& dict, const std::vector<std::uint64_t>& offsets, std::string_view file) {
+  std::string text = fmt::format(R"({{"{}":{{"format":"pt"}})", metadata_key);
+  for (std::size_t i = 0; i < dict.size(); ++i) {
+    const auto& [name, value] = dict[i];
+    check_input(name != metadata_key, "{}: a parameter cannot be named {} in this format", file, metadata_key);
+    const auto type = std::ranges::find(data_types, value.scalar_type(), &DataType::type);
+    check_input(type != std::end(data_types), "{}: parameter '{}' is {}: safetensors are written of types {}", file, name,
+                c10::toString(value.scalar_type()), data_type_names());
+    text += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json(name).dump(), type->name,
+                        fmt::join(value.sizes().begin(), value.sizes().end(), ","), offsets[i], offsets[i] + value.nbytes());
+  }
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  check_input(text.size() <= max_header, "{}: the header has {} bytes: at most {}", file, text.size(), max_header);
+  return text;
+}
+
+}  // namespace
+
+std::string to_safetensors(const StateDict& dict, std::string_view file) {
+  const auto offsets = data_offsets(dict);
+  const std::string header = header_text(dict, offsets, file);
+  std::size_t data_size = 0;
+  for (const auto& [name, value] : dict) data_size += value.nbytes();
+  const std::uint64_t header_size = header.size();
+  std::string bytes(length_size + header.size() + data_size, '\0');
+  std::memcpy(bytes.data(), &header_size, length_size);
+  header.copy(bytes.data() + length_size, header.size());
+  char* data = bytes.data() + length_size + header.size();
+  for (std::size_t i = 0; i < dict.size(); ++i)
+    if (dict[i].value.numel() > 0) std::memcpy(data + offsets[i], dict[i].value.data_ptr(), dict[i].value.nbytes());
+  return bytes;
+}
+
+StateDict from_safetensors(std::string_view bytes, std::string_view file) {
+  check_input(bytes.size() >= length_size, "{}: {} bytes: a safetensors file has at least {}", file, bytes.size(), length_size);
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, bytes.data(), length_size);
+  check_input(header_size <= max_header && header_size <= bytes.size() - length_size,
+              "{}: not a safetensors file: its header would have {} bytes, the file has {} and headers at most {}", file, header_size,
+              bytes.size(), max_header);
+  const std::string_view text = bytes.substr(length_size, header_size), data = bytes.substr(length_size + header_size);
+  check_input(text.starts_with('{'), "{}: not a safetensors file: its header must begin with {{", file);
+
+  const Header header = parse_header(text, file);
+  if (header.values.contains(metadata_key)) check_metadata(header.values[std::string(metadata_key)], file);
+  std::vector<Entry> entries;
+  for (const auto& name : header.names) entries.push_back(parse_entry(name, header.values[name], file));
+  check_covers(entries, data.size(), file);
+
+  StateDict dict;
+  for (const auto& entry : entries) {
+    dict.push_back({entry.name, at::empty(entry.shape, at::TensorOptions(entry.type))});
+    if (entry.end > entry.begin) std::memcpy(dict.back().value.data_ptr(), data.data() + entry.begin, entry.end - entry.begin);
+  }
+  return dict;
+}
+
+}  // namespace fodp

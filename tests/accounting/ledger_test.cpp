@@ -1,0 +1,275 @@
+#include "fodp/accounting/ledger.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fodp/accounting/rdp.h"
+#include "fodp/base/check.h"
+
+namespace fodp {
+namespace {
+
+static_assert(!std::is_copy_constructible_v<Charge>);
+static_assert(!std::is_copy_assignable_v<Charge>);
+static_assert(!std::is_move_assignable_v<Charge>);
+static_assert(!std::is_default_constructible_v<Charge>);
+static_assert(!std::is_constructible_v<Charge, Event, std::uint64_t>);
+static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t>);
+static_assert(std::is_nothrow_move_constructible_v<Charge>);
+static_assert(!std::is_copy_constructible_v<Ledger>);
+
+const Event kStep = Event::poisson_gaussian(.04, 1.1);
+const Event kOther = Event::poisson_gaussian(.04, 2.2);
+
+// Epsilon is the number of events: budgets can be counted by hand. Counts how often it is asked.
+class CountingAccountant : public Accountant {
+ public:
+  std::string name() const override { return "counting"; }
+  Spent epsilon(const Events& events, double delta) const override {
+    ++asked;
+    return {.epsilon = static_cast<double>(total_count(events)), .delta = delta};
+  }
+  mutable int asked = 0;
+};
+
+int charges_until_refusal(Ledger& ledger, const Event& event, int most) {
+  for (int i = 0; i < most; ++i) {
+    try {
+      ledger.charge(event);
+    } catch (const PrivacyError&) {
+      return i;
+    }
+  }
+  return most;
+}
+
+TEST(Ledger, JournalHearsOfAnEventBeforeItIsCharged) {
+  Ledger ledger;
+  std::vector<std::pair<std::uint64_t, Event>> heard;
+  ledger.set_journal([&](std::uint64_t number, const Event& event) {
+    EXPECT_EQ(ledger.count(), number);
+    EXPECT_EQ(total_count(ledger.events()), static_cast<std::int64_t>(number));
+    heard.emplace_back(number, event);
+  });
+  ledger.charge(kStep);
+  ledger.charge(kOther);
+  EXPECT_EQ(heard, (std::vector<std::pair<std::uint64_t, Event>>{{0, kStep}, {1, kOther}}));
+}
+
+TEST(Ledger, WithoutItsRecordNothingIsCharged) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 3, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 3}});
+  bool disk_full = true;
+  ledger.set_journal([&](std::uint64_t, const Event&) {
+    if (disk_full) throw std::runtime_error("disk full");
+  });
+  EXPECT_THROW(ledger.charge(kStep), std::runtime_error);
+  EXPECT_THROW(ledger.charge(kOther), std::runtime_error);
+  EXPECT_EQ(ledger.count(), 0u);
+  EXPECT_TRUE(ledger.events().empty());
+  disk_full = false;
+  accountant.asked = 0;
+  EXPECT_EQ(ledger.charge(kStep).number(), 0u);
+  EXPECT_EQ(accountant.asked, 0) << "the plan must be as it was";
+}
+
+TEST(Ledger, ARefusedEventIsNotRecorded) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 1, .delta = 1e-5}, accountant);
+  int records = 0;
+  ledger.set_journal([&](std::uint64_t, const Event&) { ++records; });
+  ledger.charge(kStep);
+  EXPECT_THROW(ledger.charge(kStep), PrivacyError);
+  EXPECT_EQ(records, 1);
+  EXPECT_EQ(ledger.count(), 1u);
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 1}}));
+}
+
+TEST(Ledger, NumbersIncreaseByOne) {
+  Ledger ledger;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    const Charge charge = ledger.charge(i % 3 ? kStep : kOther);
+    EXPECT_EQ(charge.number(), i);
+    EXPECT_EQ(charge.event(), i % 3 ? kStep : kOther);
+  }
+  EXPECT_EQ(ledger.count(), 10u);
+}
+
+TEST(Ledger, EqualNeighboursMerge) {
+  Ledger ledger;
+  for (const Event& event : {kStep, kStep, kOther, kStep, kStep, kStep}) ledger.charge(event);
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 2}, {kOther, 1}, {kStep, 3}}));
+}
+
+TEST(Charge, IsSpentOnce) {
+  Ledger ledger;
+  Charge charge = ledger.charge(kStep);
+  EXPECT_NO_THROW(charge.spend());
+  EXPECT_THROW(charge.spend(), PrivacyError);
+}
+
+TEST(Charge, GivenAwayCannotBeSpentByTheGiver) {
+  Ledger ledger;
+  Charge given = ledger.charge(kStep);
+  Charge taken = std::move(given);
+  EXPECT_EQ(taken.number(), 0u);
+  EXPECT_EQ(taken.event(), kStep);
+  EXPECT_THROW(given.spend(), PrivacyError);
+  EXPECT_NO_THROW(taken.spend());
+}
+
+TEST(Charge, SpentStaysSpentWhenGivenAway) {
+  Ledger ledger;
+  Charge given = ledger.charge(kStep);
+  given.spend();
+  Charge taken = std::move(given);
+  EXPECT_THROW(taken.spend(), PrivacyError);
+}
+
+TEST(Budget, IsReachedButNeverPassed) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 5, .delta = 1e-5}, accountant);
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 20), 5);
+  EXPECT_EQ(ledger.count(), 5u);
+}
+
+TEST(Budget, OfRenyiAccountantIsNeverPassed) {
+  const RdpAccountant accountant;
+  const double epsilon = accountant.epsilon({{kStep, 20}}, 1e-5).epsilon;
+  Ledger exact({.epsilon = epsilon, .delta = 1e-5}, accountant);
+  EXPECT_EQ(charges_until_refusal(exact, kStep, 30), 20);
+  Ledger below({.epsilon = std::nextafter(epsilon, 0.), .delta = 1e-5}, accountant);
+  EXPECT_EQ(charges_until_refusal(below, kStep, 30), 19);
+}
+
+TEST(Budget, RefusesNoiselessEvents) {
+  const RdpAccountant accountant;
+  Ledger ledger({.epsilon = 1e9, .delta = 1e-5}, accountant);
+  EXPECT_THROW(ledger.charge(Event::gaussian(0)), PrivacyError);
+}
+
+TEST(Budget, ChargesForSlack) {
+  const RdpAccountant accountant;
+  const double ideal = accountant.epsilon({{kStep, 1}}, 1e-5).epsilon;
+  Ledger ledger({.epsilon = ideal, .delta = 1e-5}, accountant);
+  EXPECT_THROW(ledger.charge(Event::poisson_gaussian(.04, 1.1, .002)), PrivacyError);
+  EXPECT_NO_THROW(ledger.charge(kStep));
+}
+
+TEST(Budget, AnEpsilonThatIsNotANumberIsRefused) {
+  struct Broken : Accountant {
+    std::string name() const override { return "broken"; }
+    Spent epsilon(const Events&, double) const override { return {.epsilon = std::numeric_limits<double>::quiet_NaN()}; }
+  } accountant;
+  Ledger ledger({.epsilon = 5, .delta = 1e-5}, accountant);
+  EXPECT_THROW(ledger.charge(kStep), PrivacyError);
+  EXPECT_THROW(ledger.plan({{kStep, 1}}), PrivacyError);
+}
+
+TEST(Budget, OutOfRangeIsBadInput) {
+  const CountingAccountant accountant;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (double epsilon : {-1., nan}) EXPECT_THROW(Ledger({.epsilon = epsilon, .delta = 1e-5}, accountant), InputError) << epsilon;
+  for (double delta : {-1e-9, 1., nan}) EXPECT_THROW(Ledger({.epsilon = 1, .delta = delta}, accountant), InputError) << delta;
+}
+
+TEST(Plan, IsCheckedOnceAndThenFollowedForFree) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 1000, .delta = 1e-5}, accountant);
+  const Event last = Event::gaussian(50);
+  ledger.plan({{kStep, 400}, {kOther, 200}, {last, 400}});
+  EXPECT_EQ(accountant.asked, 1);
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 400), 400);
+  EXPECT_EQ(charges_until_refusal(ledger, kOther, 200), 200);
+  EXPECT_EQ(charges_until_refusal(ledger, last, 400), 400);
+  EXPECT_EQ(accountant.asked, 1);
+}
+
+TEST(Plan, EndsWithItsLastEvent) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 3, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 3}});
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 10), 3);
+}
+
+TEST(Plan, ThatDoesNotFitIsRefusedAndChangesNothing) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 5, .delta = 1e-5}, accountant);
+  EXPECT_THROW(ledger.plan({{kStep, 6}}), PrivacyError);
+  EXPECT_EQ(ledger.count(), 0u);
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 10), 5);
+}
+
+TEST(Plan, CountsWhatIsChargedAlready) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 5, .delta = 1e-5}, accountant);
+  ledger.charge(kOther);
+  ledger.charge(kOther);
+  EXPECT_THROW(ledger.plan({{kStep, 4}}), PrivacyError);
+  EXPECT_NO_THROW(ledger.plan({{kStep, 3}}));
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 10), 3);
+}
+
+TEST(Plan, LeftOnceIsLeft) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 6, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 5}});
+  ledger.charge(kStep);
+  ledger.charge(kOther);  // fits by itself: 2 of 6
+  accountant.asked = 0;
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 10), 4);  // the plan would have allowed 4 more steps, then one more fits no longer
+  EXPECT_EQ(accountant.asked, 5) << "each charge after the plan is checked by itself";
+}
+
+TEST(Plan, DoesNotPayForADeparture) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 5, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 5}});
+  for (int i = 0; i < 4; ++i) ledger.charge(kStep);
+  ledger.charge(kOther);
+  EXPECT_THROW(ledger.charge(kStep), PrivacyError);
+  EXPECT_EQ(ledger.count(), 5u);
+}
+
+TEST(Plan, ADepartureThatIsRefusedLeavesThePlan) {
+  const RdpAccountant accountant;
+  const double epsilon = accountant.epsilon({{kStep, 3}}, 1e-5).epsilon;
+  Ledger ledger({.epsilon = epsilon, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 3}});
+  EXPECT_THROW(ledger.charge(Event::gaussian(.1)), PrivacyError);
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 10), 3);
+}
+
+TEST(Plan, ANewOneReplacesWhatIsLeft) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 4, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 4}});
+  ledger.charge(kStep);
+  ledger.plan({{kStep, 0}, {kOther, 2}});
+  accountant.asked = 0;
+  ledger.charge(kOther);
+  ledger.charge(kOther);
+  EXPECT_EQ(accountant.asked, 0);
+  EXPECT_EQ(charges_until_refusal(ledger, kStep, 10), 1);
+}
+
+TEST(Plan, OfFewerThanNoEventsIsBadInput) {
+  Ledger ledger;
+  EXPECT_THROW(ledger.plan({{kStep, -1}}), InputError);
+}
+
+TEST(Ledger, WithoutABudgetRecordsAnything) {
+  Ledger ledger;
+  ledger.plan({{kStep, 2}});
+  EXPECT_EQ(charges_until_refusal(ledger, Event::gaussian(0), 100), 100);
+}
+
+}  // namespace
+}  // namespace fodp

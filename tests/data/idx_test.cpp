@@ -1,0 +1,172 @@
+#include "fodp/data/idx.h"
+
+#include <unistd.h>
+
+#include "data/temporary_files.h"
+
+namespace fodp {
+namespace {
+
+using namespace fodp::testing;
+
+const DataFormat& format() { return find_data_source("mnist").format; }
+
+class Idx : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_bytes(images, idx_images(3, pixels));
+    write_bytes(labels, idx_labels(3, {7, 0, 9}));
+  }
+  Examples read() const { return read_idx(format(), {images, labels}); }
+  std::string error() const {
+    return input_error([&] { read(); });
+  }
+
+  TemporaryFolder folder;
+  std::filesystem::path images = folder / "train-images-idx3-ubyte", labels = folder / "train-labels-idx1-ubyte";
+  Bytes pixels = pattern(3 * 784, 5);
+};
+
+TEST_F(Idx, ReadsEveryPixelAndLabel) {
+  Examples examples = read();
+  EXPECT_TRUE(std::ranges::equal(examples.pixels(), pixels));
+  EXPECT_TRUE(std::ranges::equal(examples.labels(), Bytes{7, 0, 9}));
+  std::vector<std::int64_t> rows{2};
+  at::Tensor image = examples.inputs(rows);
+  EXPECT_EQ(image.sizes(), (at::IntArrayRef{1, 1, 28, 28}));
+  EXPECT_EQ(image[0][0][5][20].item<float>(), static_cast<float>((pixels[2 * 784 + 5 * 28 + 20] / 255.0 - .1307) / .3081));
+}
+
+TEST_F(Idx, ReadsGzipAsThePlainFileInOneStreamOrSeveral) {
+  Bytes plain = read_bytes(images), first(plain.begin(), plain.begin() + 1000), rest(plain.begin() + 1000, plain.end());
+  labels = folder / "labels.gz";
+  images = folder / "images.gz";
+  write_bytes(labels, gzip(idx_labels(3, {7, 0, 9})));
+  for (const Bytes& packed : {gzip(plain), gzip(first) + gzip(rest)}) {
+    write_bytes(images, packed);
+    Examples examples = read();
+    EXPECT_TRUE(std::ranges::equal(examples.pixels(), pixels));
+    EXPECT_TRUE(std::ranges::equal(examples.labels(), Bytes{7, 0, 9}));
+  }
+}
+
+// Larger than any buffer of the reader, so that streams are refilled and vectors grow.
+TEST_F(Idx, ReadsFilesOfManyBuffers) {
+  Bytes many = pattern(2000 * 784, 6);
+  labels = folder / "labels.gz";
+  images = folder / "images.gz";
+  write_bytes(labels, gzip(idx_labels(2000, Bytes(2000, 4))));
+  write_bytes(images, gzip(idx_images(2000, many)));
+  EXPECT_TRUE(std::ranges::equal(read().pixels(), many));
+}
+
+TEST_F(Idx, SymlinksAreFollowed) {
+  std::filesystem::create_symlink(labels, folder / "link");
+  labels = folder / "link";
+  EXPECT_EQ(read().size(), 3);
+}
+
+TEST_F(Idx, WrongMagicNamesFileFoundAndExpected) {
+  std::swap(images, labels);
+  expect_all_in(error(), {labels.string(), "00000803", "expected 00000801", "labels"});
+  std::swap(images, labels);
+  write_bytes(images, read_bytes(labels));
+  expect_all_in(error(), {images.string(), "00000801", "expected 00000803", "images"});
+}
+
+TEST_F(Idx, WrongDimensionsNameFileFoundAndExpected) {
+  write_bytes(images, idx_images(3, pixels, 32, 28));
+  expect_all_in(error(), {images.string(), "32 x 28", "expected 28 x 28"});
+}
+
+TEST_F(Idx, TruncatedFilesNameFileLengthAndExpectedLength) {
+  std::filesystem::resize_file(images, 2367);
+  expect_all_in(error(), {images.string(), "ends after 2367 bytes", "expected 2368", "3 images"});
+  std::filesystem::resize_file(images, 13);
+  expect_all_in(error(), {images.string(), "ends after 13 bytes", "header"});
+  std::filesystem::resize_file(labels, 10);
+  expect_all_in(error(), {labels.string(), "ends after 10 bytes", "expected 11", "3 labels"});
+}
+
+TEST_F(Idx, BytesAfterTheLastRecordAreRefused) {
+  write_bytes(images, idx_images(3, pixels) + Bytes{0});
+  expect_all_in(error(), {images.string(), "after byte 2368", "3 images"});
+  write_bytes(labels, idx_labels(2, {7, 0, 9}));
+  expect_all_in(error(), {labels.string(), "after byte 10", "2 labels"});
+}
+
+TEST_F(Idx, DifferentCountsAreRefused) {
+  write_bytes(labels, idx_labels(2, {7, 0}));
+  expect_all_in(error(), {images.string(), "3 images", labels.string(), "2 labels"});
+}
+
+TEST_F(Idx, AHeaderThatClaimsTheLargestCountFailsWithoutAllocatingIt) {
+  write_bytes(images, idx_images(0xffffffff, pixels));
+  expect_all_in(error(), {images.string(), "ends after 2368 bytes", "4294967295 images"});
+  images = folder / "images.gz";
+  write_bytes(images, gzip(idx_images(0xffffffff, pixels)));
+  expect_all_in(error(), {images.string(), "ends after 2368 bytes", "4294967295 images"});
+}
+
+TEST_F(Idx, ALabelOutOfRangeNamesFileRecordValueAndRange) {
+  write_bytes(labels, idx_labels(3, {7, 10, 9}));
+  expect_all_in(error(), {labels.string(), "record 1 ", "is 10", "[0, 9]"});
+}
+
+TEST_F(Idx, NoExamplesIsAnError) {
+  write_bytes(labels, idx_labels(0, {}));
+  expect_all_in(error(), {labels.string(), "0 labels", "at least 1"});
+}
+
+TEST_F(Idx, EmptyMissingAndFolderAreNamedSo) {
+  write_bytes(images, {});
+  expect_all_in(error(), {images.string(), "is empty"});
+  std::filesystem::remove(images);
+  expect_all_in(error(), {images.string(), "cannot be opened", "No such file"});
+  std::filesystem::create_directory(images);
+  expect_all_in(error(), {images.string(), "is a folder"});
+}
+
+TEST_F(Idx, AnUnreadableFileIsNamedSo) {
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(images, std::filesystem::perms::none);
+  bool root = geteuid() == 0;
+  if (root && seteuid(65534) != 0) GTEST_SKIP() << "root reads everything, and cannot become another user here";
+  std::string message = error();
+  ASSERT_EQ(seteuid(root ? 0 : geteuid()), 0);
+  expect_all_in(message, {images.string(), "cannot be opened", "Permission denied"});
+}
+
+TEST_F(Idx, DamagedGzipIsRefusedWithTheByte) {
+  images = folder / "images.gz";
+  const Bytes good = gzip(idx_images(3, pixels));
+
+  write_bytes(images, good + Bytes{'x', 'y'});
+  expect_all_in(error(), {images.string(), "2 bytes after the end of the gzip stream at byte " + std::to_string(good.size())});
+
+  // Cut anywhere, down to the last byte of the checksum.
+  for (std::size_t size : {std::size_t{5}, std::size_t{500}, good.size() - 9, good.size() - 4, good.size() - 1}) {
+    write_bytes(images, Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
+    expect_all_in(error(), {images.string(), "ends early, at byte " + std::to_string(size)});
+  }
+
+  Bytes wrong_checksum = good;
+  wrong_checksum[good.size() - 6] ^= 1;
+  write_bytes(images, wrong_checksum);
+  expect_all_in(error(), {images.string(), "corrupt gzip data", "data check"});
+
+  write_bytes(images, idx_images(3, pixels));
+  expect_all_in(error(), {images.string(), "corrupt gzip data", "header check"});
+}
+
+TEST_F(Idx, DamagedFilesAreReadOrRefusedNeverMore) {
+  EXPECT_GT(refused_when_damaged(images, [&] { read(); }), 100);
+  EXPECT_GT(refused_when_damaged(labels, [&] { read(); }), 100);
+  images = folder / "images.gz";
+  write_bytes(images, gzip(idx_images(3, pixels)));
+  // The checksum sees all but changes of the header's name, time and system.
+  EXPECT_GT(refused_when_damaged(images, [&] { read(); }), 450);
+}
+
+}  // namespace
+}  // namespace fodp

@@ -1,0 +1,168 @@
+#include "fodp/gradients/clip.h"
+
+#include <limits>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include "fodp/base/check.h"
+#include "fodp/gradients/linear.h"
+#include "fodp/noise/lattice.h"
+#include "known_sum.h"
+
+namespace fodp {
+namespace {
+
+using namespace fodp::testing;
+
+static_assert(!std::is_copy_constructible_v<ClippedSum> && !std::is_default_constructible_v<ClippedSum>);
+static_assert(std::is_move_constructible_v<ClippedSum>);
+
+double length(const std::vector<float>& values) {
+  double squared = 0;
+  for (float value : values) squared += double(value) * value;
+  return std::sqrt(squared);
+}
+
+TEST(ClipFactor, FlatShortensOnlyWhatIsTooLong) {
+  const ClipOptions options{.clip_norm = 2};
+  EXPECT_EQ(clip_factor(0, options), 1);
+  EXPECT_EQ(clip_factor(2, options), 1);
+  EXPECT_EQ(clip_factor(8, options), .25f);
+}
+
+TEST(ClipFactor, AutomaticScalesEverything) {
+  const ClipOptions options{.clip_norm = 2, .clipping = Clipping::automatic};
+  EXPECT_FLOAT_EQ(clip_factor(.99, options), 2);
+  EXPECT_FLOAT_EQ(clip_factor(0, options), 200);
+}
+
+TEST(ClipFactor, NeverLeavesMoreThanTheClipNorm) {
+  std::mt19937_64 engine(3);
+  std::uniform_real_distribution<double> exponent(-8, 8);
+  for (int i = 0; i < 20000; ++i) {
+    const double norm = std::exp(exponent(engine));
+    for (Clipping clipping : {Clipping::flat, Clipping::automatic})
+      ASSERT_LE(norm * double(clip_factor(norm, {.clip_norm = .7, .clipping = clipping})), .7) << norm;
+  }
+}
+
+TEST(ClipFactor, NotFiniteIsZero) {
+  EXPECT_EQ(clip_factor(std::numeric_limits<double>::quiet_NaN(), {}), 0);
+  EXPECT_EQ(clip_factor(std::numeric_limits<double>::infinity(), {}), 0);
+}
+
+TEST(Clipper, SumByHand) {
+  KnownSum known(2, {.clip_norm = 5});
+  // (3,4) has norm 5 and stays; (6,8) is halved; (0,1) stays.
+  EXPECT_EQ(opened(known.of({{3, 4}, {6, 8}, {0, 1}})), (std::vector<float>{6, 9}));
+}
+
+TEST(Clipper, AnEmptyLotIsZero) {
+  KnownSum known(3);
+  EXPECT_EQ(opened(known.of({})), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(Clipper, CarriesItsSensitivityRateAndSlack) {
+  KnownSum known(3, {.clip_norm = 2.5});
+  const ClippedSum sum = known.of({{1, 2, 3}}, .25);
+  EXPECT_EQ(sum.sensitivity(), 2.5);
+  EXPECT_EQ(sum.sample_rate(), .25);
+  EXPECT_EQ(sum.slack(), sensitivity_slack(2.5, 3, 128));
+}
+
+TEST(Clipper, AnExampleThatIsNotFiniteContributesZero) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  KnownSum known(2, {.clip_norm = 10});
+  for (float bad : {nan, inf, -inf}) EXPECT_EQ(opened(known.of({{1, 2}, {bad, 0}, {3, 4}, {0, bad}})), (std::vector<float>{4, 6})) << bad;
+}
+
+TEST(Clipper, AHugeGradientIsClippedNotLost) {
+  KnownSum known(2, {.clip_norm = 1});
+  const auto sum = opened(known.of({{3e38f, 0}}));
+  EXPECT_NEAR(sum[0], 1, 1e-4);
+}
+
+TEST(Clipper, BlocksAndThreadsChangeNothingInTheInteger) {
+  const Rows rows = random_rows(300, 40, 1);
+  at::set_num_threads(1);
+  const auto one = opened(KnownSum(40, {}, 32).of(rows));
+  at::set_num_threads(2);
+  const auto two = opened(KnownSum(40, {}, 32).of(rows));
+  EXPECT_EQ(one, two);
+  const auto other_blocks = opened(KnownSum(40, {}, 7).of(rows));
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], other_blocks[i], 1e-4);
+}
+
+TEST(Clipper, TwoThreadsWork) {
+  at::set_num_threads(2);
+  nn::Linear layer(4, 1);
+  FlatParameters flat(*layer);
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  const Clipper clipper(
+      *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
+  Blocks blocks(16, std::vector<std::int64_t>(8, 0));
+  clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t>, std::int64_t padded) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough for the second to take a block
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+    return Batch{at::ones({padded, 4}), at::Tensor()};
+  });
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+// The guarantee itself: with any one record added, the sum moves by at most C(1 + slack).
+TEST(Clipper, OneRecordMovesTheSumByAtMostTheSensitivity) {
+  constexpr std::int64_t kSize = 50;
+  for (double clip_norm : {1.0, .3, 17.0}) {
+    KnownSum known(kSize, {.clip_norm = clip_norm});
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      Rows rows = random_rows(100, kSize, seed, 10);
+      const auto before = opened(known.of(rows));
+      rows.push_back(random_rows(1, kSize, 1000 + seed, 100)[0]);
+      auto after = opened(known.of(rows));
+      for (std::int64_t k = 0; k < kSize; ++k) after[k] -= before[k];
+      EXPECT_LE(length(after), clip_norm * (1 + sensitivity_slack(clip_norm, kSize, 128)) + 1e-5 * clip_norm);
+      EXPECT_GT(length(after), .99 * clip_norm);
+    }
+  }
+}
+
+TEST(Clipper, ABlockLargerThanAnnouncedIsRefusedWithoutItsSize) {
+  nn::Linear layer(1, 1);
+  FlatParameters flat(*layer);
+  const Clipper clipper(
+      *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 2);
+  try {
+    clipper.clipped_sum({{0, 1, 2, 3, 4, 5, 6}}, 1, [](std::span<const std::int64_t>, std::int64_t padded) {
+      return Batch{at::ones({padded, 1}), at::Tensor()};
+    });
+    FAIL();
+  } catch (const PrivacyError& error) {
+    EXPECT_EQ(std::string(error.what()).find('7'), std::string::npos) << error.what();
+  }
+}
+
+TEST(Clipper, OptionsOutOfRangeAreRefused) {
+  EXPECT_THROW(KnownSum(2, {.clip_norm = 0}), InputError);
+  EXPECT_THROW(KnownSum(2, {.clip_norm = -1}), InputError);
+  EXPECT_THROW(KnownSum(2, {.clip_norm = std::numeric_limits<double>::infinity()}), InputError);
+  EXPECT_THROW(KnownSum(2, {}, 0), InputError);
+}
+
+TEST(ExamplesDoNotMix, RowwiseModelsPassAndMixingIsFound) {
+  nn::Linear layer(3, 2);
+  const std::vector<std::int64_t> shape = {3};
+  EXPECT_NO_THROW(check_examples_do_not_mix([&](const at::Tensor& x) { return layer->forward(x).tanh(); }, shape));
+  EXPECT_THROW(check_examples_do_not_mix([&](const at::Tensor& x) { return layer->forward(x - x.mean(0)); }, shape), PrivacyError);
+  EXPECT_THROW(check_examples_do_not_mix([&](const at::Tensor& x) { return layer->forward(x.roll(1, 0)); }, shape), PrivacyError);
+  EXPECT_THROW(check_examples_do_not_mix([&](const at::Tensor& x) { return layer->forward(x).sum(); }, shape), PrivacyError);
+}
+
+}  // namespace
+}  // namespace fodp

@@ -1,0 +1,76 @@
+// A model whose per-example gradient is the example itself: loss_i = <w, x_i>. It gives tests a ClippedSum of rows they choose.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "fodp/accounting/ledger.h"
+#include "fodp/gradients/clip.h"
+#include "fodp/gradients/linear.h"
+#include "fodp/mechanism/gaussian.h"
+
+namespace fodp::testing {
+
+using Rows = std::vector<std::vector<float>>;
+
+class KnownSum {
+ public:
+  explicit KnownSum(std::int64_t size, ClipOptions options = {}, std::int64_t block_rows = 128)
+      : size_(size),
+        layer_(torch::nn::LinearOptions(size, 1).bias(false)),
+        parameters_(*layer_),
+        clipper_(
+            *layer_, parameters_, [this](const at::Tensor& x, const at::Tensor&) { return layer_->forward(x).squeeze(1); }, options,
+            block_rows),
+        block_rows_(block_rows) {}
+
+  ClippedSum of(const Rows& rows, double sample_rate = 1) const {
+    Blocks blocks;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i % block_rows_ == 0) blocks.emplace_back();
+      blocks.back().push_back(static_cast<std::int64_t>(i));
+    }
+    return clipper_.clipped_sum(blocks, sample_rate, [&](std::span<const std::int64_t> chosen, std::int64_t padded) {
+      at::Tensor inputs = at::zeros({padded, size_});
+      for (std::size_t i = 0; i < chosen.size(); ++i)
+        std::copy(rows[chosen[i]].begin(), rows[chosen[i]].end(), inputs.data_ptr<float>() + static_cast<std::int64_t>(i) * size_);
+      return Batch{inputs, at::Tensor()};
+    });
+  }
+
+  FlatParameters& parameters() { return parameters_; }
+
+ private:
+  std::int64_t size_;
+  nn::Linear layer_;
+  FlatParameters parameters_;
+  Clipper clipper_;
+  std::size_t block_rows_;
+};
+
+// Opens a sum as anybody could: a release without noise, charged as such.
+inline std::vector<float> opened(ClippedSum sum) {
+  GaussianMechanism open(0);
+  Ledger ledger;
+  const RunKey key = RunKey::from_insecure_seed(0);
+  const RandomStream stream(key, Purpose::noise);
+  Charge charge = ledger.charge(open.event(sum));
+  const Release release = open.release(std::move(sum), std::move(charge), stream);
+  return {release.values().begin(), release.values().end()};
+}
+
+// Repeatable rows of normal numbers.
+inline Rows random_rows(std::int64_t count, std::int64_t size, std::uint64_t seed, double scale = 1) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal(0, scale);
+  Rows rows(count, std::vector<float>(size));
+  for (auto& row : rows)
+    for (float& value : row) value = static_cast<float>(normal(engine));
+  return rows;
+}
+
+}  // namespace fodp::testing
