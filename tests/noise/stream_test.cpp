@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -114,10 +114,12 @@ TEST(RandomStream, SameBitsFromSeveralThreadsAtOnce) {
   std::vector<std::vector<std::uint64_t>> expected;
   for (std::uint32_t block = 0; block < 16; ++block) expected.push_back(words_at(stream, 3, block, 2000));
   std::vector<int> wrong(4, 0);
+  std::latch together(4);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
-      for (std::uint32_t i = 0; i < 400; ++i) {
+      together.arrive_and_wait();
+      for (std::uint32_t i = 0; i < 4000; ++i) {
         const std::uint32_t block = (i * 5 + static_cast<std::uint32_t>(thread)) % 16;
         wrong[thread] += words_at(stream, 3, block, 2000) != expected[block];
       }

@@ -290,6 +290,13 @@ TEST(PtFile, RefusesRecordsThatAreMissingDamagedOrCompressed) {
   damaged[damaged.find("values")] ^= 1;
   EXPECT_REFUSED(damaged, "record 'data/0' is damaged");
 
+  // Marked as a folder, without a checksum: torch would hand out memory that nothing was written to.
+  std::string folder_mark = file_with(Layout{});
+  const auto entry = folder_mark.rfind("PK\x01\x02", folder_mark.rfind("data/0"));
+  folder_mark[entry + 38] = 0x10;
+  folder_mark.replace(entry + 16, 4, 4, '\0');
+  EXPECT_REFUSED(folder_mark, "record 'archive/data/0' is compressed, encrypted, a folder");
+
   std::string bomb;
   caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, std::size_t size) {
     bomb.append(static_cast<const char*>(data), size);
@@ -300,7 +307,7 @@ TEST(PtFile, RefusesRecordsThatAreMissingDamagedOrCompressed) {
   writer.writeRecord("data/0", zeros.data(), zeros.size(), /*compress=*/true);
   writer.writeEndOfFile();
   ASSERT_LT(bomb.size(), zeros.size());
-  EXPECT_REFUSED(bomb, "record 'archive/data/0' is compressed, encrypted, over 4 GB or longer");
+  EXPECT_REFUSED(bomb, "record 'archive/data/0' is compressed, encrypted, a folder");
 }
 
 TEST(PtFile, RefusesTypesItCannotWrite) { EXPECT_THROW(to_pt({{"mask", at::ones({2}, at::kBool)}}, "FILE"), InputError); }

@@ -444,15 +444,18 @@ class ZipDirectory {
 
   // Returns the size of the entry at `at`. Names are kept without the folder that all records of torch.save lie in.
   std::uint64_t add_entry(std::uint64_t at) {
-    constexpr std::size_t entry_size = 46, local_size = 30, encrypted = 0x2061;
+    constexpr std::size_t entry_size = 46, local_size = 30, encrypted_mark = 0x2061, folder_mark = 0x10;
     check_input(number(at, 4) == 0x02014b50, "{}: the zip directory is damaged", file_);
     const auto size = number(at + 20, 4), name_size = number(at + 28, 2), local = number(at + 42, 4);
     const std::string_view full = part(at + entry_size, name_size);
     if (records_.empty()) root_ = full.substr(0, full.find('/') + 1);
     check_input(!root_.empty() && full.starts_with(root_), "{}: record '{}' is not in the folder of the others", file_, printable(full));
     total_ += size;
-    check_input(number(at + 10, 2) == 0 && number(at + 24, 4) == size && (number(at + 8, 2) & encrypted) == 0 && total_ <= bytes_.size(),
-                "{}: record '{}' is compressed, encrypted, over 4 GB or longer than the file: only plain records are read", file_,
+    // Of a record marked as a folder the reader hands out memory that nothing was written to.
+    const bool is_folder = full.ends_with('/') || (number(at + 38, 4) & folder_mark) != 0;
+    const bool is_stored = number(at + 10, 2) == 0 && number(at + 24, 4) == size && (number(at + 8, 2) & encrypted_mark) == 0;
+    check_input(is_stored && !is_folder && total_ <= bytes_.size(),
+                "{}: record '{}' is compressed, encrypted, a folder, over 4 GB or longer than the file: only plain records are read", file_,
                 printable(full));
     check_input(number(local, 4) == 0x04034b50, "{}: record '{}' is damaged", file_, printable(full));
     const auto data = part(local + local_size + number(local + 26, 2) + number(local + 28, 2), size);

@@ -1,0 +1,91 @@
+// Dependencies point down the list only (docs/design.md): base < accounting, noise < gradients < mechanism < update, data < methods <
+// models, training; and what fodp::core holds never sees torch.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using std::filesystem::path;
+
+// Folder -> what it may include besides itself.
+const std::map<std::string, std::set<std::string>> kAllowed = {
+    {"base", {}},
+    {"accounting", {"base"}},
+    {"noise", {"base"}},
+    {"gradients", {"base", "accounting", "noise"}},
+    {"mechanism", {"base", "accounting", "noise", "gradients"}},
+    {"update", {"base", "accounting", "noise", "gradients", "mechanism"}},
+    {"data", {"base", "accounting", "noise", "gradients", "mechanism"}},
+    {"methods", {"base", "accounting", "noise", "gradients", "mechanism", "update", "data"}},
+    {"models", {"base", "accounting", "noise", "gradients"}},
+    {"training", {"base", "accounting", "noise", "gradients", "mechanism", "update", "data", "methods", "models"}},
+};
+
+bool in_core(const std::string& folder, const path& file) {
+  return folder == "base" || folder == "accounting" || folder == "noise" || (folder == "mechanism" && file.stem() == "kernel");
+}
+
+struct Include {
+  std::string name;
+  bool ours;
+};
+
+std::vector<Include> includes_of(std::istream& stream) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+  std::vector<Include> found;
+  std::smatch match;
+  for (std::string line; std::getline(stream, line);)
+    if (std::regex_search(line, match, pattern)) found.push_back({match[2], match[2].str().starts_with("fodp/")});
+  return found;
+}
+
+// Empty if the include is allowed.
+std::string complaint(const std::string& folder, const path& file, const Include& include) {
+  const bool torch = include.name.starts_with("torch/") || include.name.starts_with("ATen/") || include.name.starts_with("c10/") ||
+                     include.name.starts_with("caffe2/");
+  if (torch && in_core(folder, file)) return "core includes torch: " + include.name;
+  if (include.name.starts_with("torch/nn") && folder != "gradients" && folder != "models" && include.name != "torch/nn/module.h")
+    return "torch/nn outside gradients and models: " + include.name;
+  if (include.name == "torch/torch.h" || include.name == "torch/all.h") return "wide header: " + include.name;
+  if (!include.ours) return "";
+  const path target = include.name.substr(5);
+  const std::string other = target.begin()->string();
+  if (other == folder) {
+    if (in_core(folder, file) && !in_core(folder, target)) return "core includes what is not: " + include.name;
+    return "";
+  }
+  if (!kAllowed.contains(other)) return "unknown folder: " + include.name;
+  return kAllowed.at(folder).contains(other) ? "" : folder + " must not include " + include.name;
+}
+
+TEST(Architecture, IncludesPointDownOnly) {
+  const path root = path(FODP_SOURCE_DIR) / "src/fodp";
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    const path relative = std::filesystem::relative(entry.path(), root);
+    const std::string folder = relative.begin()->string();
+    ASSERT_TRUE(kAllowed.contains(folder)) << "folder " << folder << " is not in the list";
+    std::ifstream stream(entry.path());
+    for (const Include& include : includes_of(stream)) EXPECT_EQ(complaint(folder, relative, include), "") << relative;
+    ++files;
+  }
+  EXPECT_GT(files, 40);
+}
+
+TEST(Architecture, AWrongArrowIsFound) {
+  EXPECT_NE(complaint("accounting", "accounting/rdp.cpp", {"fodp/gradients/clip.h", true}), "");
+  EXPECT_NE(complaint("noise", "noise/stream.cpp", {"ATen/core/Tensor.h", false}), "");
+  EXPECT_NE(complaint("mechanism", "mechanism/kernel.h", {"fodp/mechanism/mechanism.h", true}), "");
+  EXPECT_NE(complaint("gradients", "gradients/clip.cpp", {"fodp/mechanism/gaussian.h", true}), "");
+  EXPECT_NE(complaint("training", "training/trainer.cpp", {"torch/torch.h", false}), "");
+  EXPECT_EQ(complaint("training", "training/trainer.cpp", {"fodp/methods/method.h", true}), "");
+}
+
+}  // namespace

@@ -1,0 +1,113 @@
+#include "fodp/data/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "fodp/base/check.h"
+
+namespace fodp {
+namespace {
+
+PoissonSampler sampler(std::int64_t records, double rate, std::int64_t block_rows, std::uint64_t seed = 1) {
+  const RunKey key = RunKey::from_insecure_seed(seed);
+  return PoissonSampler(records, rate, block_rows, RandomStream(key, Purpose::sampling));
+}
+
+std::vector<std::int64_t> rows_of(const Lot& lot) {
+  std::vector<std::int64_t> rows;
+  for (const auto& block : lot.blocks) rows.insert(rows.end(), block.begin(), block.end());
+  return rows;
+}
+
+TEST(Poisson, RateOneTakesEveryRecordOnceInFullBlocks) {
+  const Lot lot = sampler(300, 1, 128).draw(0);
+  ASSERT_EQ(lot.blocks.size(), 3u);
+  EXPECT_EQ(lot.blocks[2].size(), 300u - 256u);
+  const auto rows = rows_of(lot);
+  for (std::int64_t i = 0; i < 300; ++i) EXPECT_EQ(rows[i], i);
+}
+
+TEST(Poisson, RowsAreDistinctAscendingAndBlocksKeepTheirLimit) {
+  for (std::int64_t block_rows : {1, 7, 128})
+    for (double rate : {.001, .04, .5, .97}) {
+      const PoissonSampler source = sampler(5000, rate, block_rows);
+      for (std::uint64_t t = 0; t < 20; ++t) {
+        const Lot lot = source.draw(t);
+        const auto rows = rows_of(lot);
+        EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
+        EXPECT_EQ(std::set(rows.begin(), rows.end()).size(), rows.size());
+        for (const auto& block : lot.blocks) {
+          EXPECT_LE(static_cast<std::int64_t>(block.size()), block_rows);
+          EXPECT_FALSE(block.empty());
+        }
+      }
+    }
+}
+
+// 1e7 draws: the count is within 5 standard deviations (a false alarm in 2e6), and 3/2 or 2/3 of the rate would not be.
+TEST(Poisson, EachRecordHasItsRate) {
+  for (double rate : {.0171, .3}) {
+    const PoissonSampler source = sampler(10000, rate, 128);
+    double count = 0;
+    for (std::uint64_t t = 0; t < 1000; ++t) count += static_cast<double>(rows_of(source.draw(t)).size());
+    EXPECT_NEAR(count, 1e7 * rate, 5 * std::sqrt(1e7 * rate * (1 - rate)));
+  }
+}
+
+// Pairs of records, and a record in consecutive lots, meet as often as independence says (5 standard deviations).
+TEST(Poisson, RecordsAndLotsAreIndependent) {
+  constexpr int kLots = 20000;
+  const double q = .3;
+  const PoissonSampler source = sampler(4, q, 128);
+  int together = 0, again = 0;
+  bool before = false;
+  for (std::uint64_t t = 0; t < kLots; ++t) {
+    const auto rows = rows_of(source.draw(t));
+    const bool first = std::count(rows.begin(), rows.end(), 0), second = std::count(rows.begin(), rows.end(), 1);
+    together += first && second;
+    again += first && before;
+    before = first;
+  }
+  const double expected = kLots * q * q, deviation = std::sqrt(kLots * q * q * (1 - q * q));
+  EXPECT_NEAR(together, expected, 5 * deviation);
+  EXPECT_NEAR(again, expected, 7 * deviation);  // neighbouring pairs overlap
+}
+
+TEST(Poisson, EmptyLotsHappen) {
+  const PoissonSampler source = sampler(3, .1, 128);
+  int empty = 0;
+  for (std::uint64_t t = 0; t < 200; ++t) empty += source.draw(t).blocks.empty();
+  EXPECT_GT(empty, 100);  // expected 146
+  EXPECT_LT(empty, 190);
+}
+
+TEST(Poisson, TheSameKeyAndNumberGiveTheSameLot) {
+  EXPECT_EQ(rows_of(sampler(1000, .2, 128).draw(5)), rows_of(sampler(1000, .2, 128).draw(5)));
+  EXPECT_NE(rows_of(sampler(1000, .2, 128).draw(5)), rows_of(sampler(1000, .2, 128).draw(6)));
+  EXPECT_NE(rows_of(sampler(1000, .2, 128, 1).draw(5)), rows_of(sampler(1000, .2, 128, 2).draw(5)));
+}
+
+// Taking one record away leaves every other record's block as it is, but for a block that was just overfull.
+TEST(Poisson, ARecordTouchesItsOwnBlockOnly) {
+  const PoissonSampler source = sampler(5000, .1, 32);
+  const Lot lot = source.draw(3);
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  for (const auto& block : lot.blocks) spans.emplace_back(block.front(), block.back());
+  for (std::size_t i = 1; i < spans.size(); ++i) EXPECT_LT(spans[i - 1].second, spans[i].first);
+}
+
+TEST(Poisson, BadOptionsAreRefused) {
+  EXPECT_THROW(sampler(0, .1, 128), InputError);
+  EXPECT_THROW(sampler(10, 0, 128), InputError);
+  EXPECT_THROW(sampler(10, 1.1, 128), InputError);
+  EXPECT_THROW(sampler(10, std::nan(""), 128), InputError);
+  EXPECT_THROW(sampler(10, .1, 0), InputError);
+}
+
+TEST(Poisson, TinyRatesWork) { EXPECT_TRUE(sampler(100, 1e-18, 128).draw(0).blocks.empty()); }
+
+}  // namespace
+}  // namespace fodp

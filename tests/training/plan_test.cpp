@@ -1,0 +1,110 @@
+#include "fodp/training/plan.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fodp/base/check.h"
+
+namespace fodp {
+namespace {
+
+using ::testing::HasSubstr;
+
+const DataSizes kPublished = {60000, 10000};
+
+std::string complaint(const TrainOptions& options, const DataSizes& sizes = kPublished) {
+  try {
+    make_plan(options, sizes);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TrainOptions with_privacy(PrivacyOptions privacy) {
+  TrainOptions options;
+  options.privacy = privacy;
+  return options;
+}
+
+TEST(Plan, TheBudgetIsMetFromBelowAndNotWasted) {
+  for (double epsilon : {.5, 3.0, 8.0}) {
+    const Plan plan = make_plan(with_privacy({.epsilon = epsilon}), kPublished);
+    EXPECT_LE(plan.spent.epsilon, epsilon);
+    EXPECT_GT(plan.spent.epsilon, .999 * epsilon);
+    EXPECT_LT(plan.spent_ideal.epsilon, plan.spent.epsilon);
+    EXPECT_LT(plan.spent.epsilon / plan.spent_ideal.epsilon, 1.01);
+    ASSERT_TRUE(plan.budget);
+    EXPECT_TRUE(plan.is_private());
+  }
+}
+
+TEST(Plan, PapersSettingCostsWhatThePaperSays) {
+  TrainOptions options = with_privacy({.noise_multiplier = 1.1, .sample_rate = .04, .epochs = 250});
+  options.data.data = "cifar-10";
+  options.memory.beta = .9;
+  const Plan plan = make_plan(options, {5000, 2000});
+  EXPECT_EQ(plan.steps, 6250);
+  EXPECT_EQ(plan.expected_lot, 200);
+  EXPECT_EQ(plan.parameters, 199082);
+  EXPECT_NEAR(plan.spent_ideal.epsilon, 18.70, .01);
+  ASSERT_EQ(plan.events.size(), 1u);
+  EXPECT_EQ(plan.events[0].event.ideal(), Event::poisson_gaussian(.04, 1.1 / .9));
+  EXPECT_EQ(plan.events[0].count, 6250);
+  options.run.method = "dp-sgd";
+  EXPECT_NEAR(make_plan(options, {5000, 2000}).spent_ideal.epsilon, 22.64, .01);
+}
+
+TEST(Plan, LotAndEpochsAreTheSameAsRateAndSteps) {
+  const Plan plan = make_plan(with_privacy({.lot = 600, .epochs = 2}), kPublished);
+  EXPECT_DOUBLE_EQ(plan.sample_rate, .01);
+  EXPECT_EQ(plan.steps, 200);
+  EXPECT_EQ(plan.eval_every, 100);
+}
+
+TEST(Plan, WhatContradictsItselfIsRefused) {
+  EXPECT_THAT(complaint(with_privacy({.sample_rate = .1, .lot = 10})), HasSubstr("--sample-rate and --lot"));
+  EXPECT_THAT(complaint(with_privacy({.steps = 1, .epochs = 1})), HasSubstr("--steps and --epochs"));
+  EXPECT_THAT(complaint(with_privacy({.epsilon = 1, .noise_multiplier = 1})), HasSubstr("--epsilon and --noise-multiplier"));
+  EXPECT_THAT(complaint(with_privacy({.lot = 60001})), HasSubstr("60000"));
+  EXPECT_THAT(complaint(with_privacy({.epsilon = 1e-7, .steps = 1000000})), HasSubstr("cannot be met"));
+  EXPECT_THAT(complaint(with_privacy({.accountant = AccountantKind::pld})), HasSubstr("rdp"));
+}
+
+TEST(Plan, NoNoiseIsInfiniteAndNotPrivate) {
+  const Plan plan = make_plan(with_privacy({.noise_multiplier = 0}), kPublished);
+  EXPECT_TRUE(std::isinf(plan.spent.epsilon));
+  EXPECT_TRUE(std::isinf(plan.spent_ideal.epsilon));
+  EXPECT_FALSE(plan.is_private());
+}
+
+TEST(Plan, InsecureOptionsMarkTheRun) {
+  TrainOptions options;
+  options.run.insecure_seed = 1;
+  options.run.insecure_diagnostics = true;
+  EXPECT_EQ(make_plan(options, kPublished).insecure.size(), 2u);
+}
+
+TEST(Plan, WarnsOfAWeakGuarantee) {
+  EXPECT_TRUE(make_plan({}, kPublished).warnings.empty());
+  EXPECT_THAT(make_plan(with_privacy({.delta = 1e-4}), kPublished).warnings, ::testing::ElementsAre(HasSubstr("delta")));
+  EXPECT_THAT(make_plan(with_privacy({.epsilon = 11}), kPublished).warnings, ::testing::ElementsAre(HasSubstr("above 10")));
+}
+
+TEST(Plan, ResolvedOptionsLeaveNothingOpenThatApplies) {
+  const nlohmann::ordered_json config = to_json(make_plan({}, kPublished).options);
+  for (const char* name :
+       {"lr", "noise_multiplier", "epsilon", "sample_rate", "lot", "steps", "epochs", "init_seed", "eval_every", "train_size"})
+    EXPECT_TRUE(config.at(name).is_number()) << name;
+}
+
+TEST(Plan, SlackStaysBelowAQuarterPercent) {
+  const Plan plan = make_plan({}, kPublished);
+  EXPECT_GT(plan.slack, 0);
+  EXPECT_LE(plan.slack, .0025);
+}
+
+}  // namespace
+}  // namespace fodp
