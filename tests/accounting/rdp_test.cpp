@@ -208,8 +208,8 @@ TEST(Rdp, RefusesValuesOutOfRange) {
   for (double z : {-1., kNan}) EXPECT_THROW(sampled_gaussian_rdp(.1, z, 2), InputError) << z;
 }
 
-// Epsilon of the paper's setting at sigma = 1.1 / beta: 60-digit values of both conversions, and the two decimals of the paper's table.
-TEST(RdpAccountant, MeetsTheEpsilonsOfThePaper) {
+// Reference values of the paper's setting (rate .04, 6250 steps, delta 1e-5), at sigma = 1.1 charged as 1.1 / beta.
+TEST(RdpAccountant, MeetsTheReferenceEpsilons) {
   const Spent improved = RdpAccountant().epsilon(run(.04, 1.1, 6250), 1e-5);
   EXPECT_NEAR(improved.epsilon, 22.63727, 5e-6);
   EXPECT_NEAR(improved.order, 2.2005, 5e-5);
@@ -222,7 +222,8 @@ TEST(RdpAccountant, MeetsTheEpsilonsOfThePaper) {
 }
 
 // tensorflow/privacy@2cd46db tensorflow_privacy/privacy/analysis/compute_dp_sgd_privacy_test.py: least epsilon on that suite's grid of
-// orders, so at most a little above ours. `tight` is what Google's dp_accounting 0.6.0 gives by privacy loss distributions, rounded down.
+// orders, so at most a little above ours. `tight` is the pessimistic estimate of Google's dp_accounting 0.6.0 by privacy loss
+// distributions (connect the dots, interval 1e-4), rounded down.
 TEST(RdpAccountant, LiesBetweenTheTightAndThePublishedEpsilon) {
   struct Row {
     double sample_rate, noise_multiplier;

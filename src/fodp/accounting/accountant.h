@@ -19,7 +19,8 @@ struct EnumNames<AccountantKind> {
 
 template <>
 struct EnumNames<Conversion> {
-  static constexpr std::pair<std::string_view, Conversion> values[] = {{"improved", Conversion::improved}, {"classic", Conversion::classic}};
+  static constexpr std::pair<std::string_view, Conversion> values[] = {{"improved", Conversion::improved},
+                                                                       {"classic", Conversion::classic}};
 };
 
 // What an accountant says of a run. `epsilon` is an upper bound under add/remove adjacency, `epsilon_lower` a lower bound (0 where the

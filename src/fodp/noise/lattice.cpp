@@ -75,11 +75,8 @@ void add_to_lattice(std::span<const float> values, double grid, std::span<std::i
   const float limit = largest > FLT_MAX ? std::numeric_limits<float>::infinity() : static_cast<float>(largest);
   std::int32_t too_large = 0;
   for (const float value : values) too_large |= !(std::abs(value) < limit);
-  if (too_large) {
-    const auto first = std::find_if(values.begin(), values.end(), [limit](float value) { return !(std::abs(value) < limit); });
-    check_fault(false, "lattice: coordinate {} of the clipped sum is {}: must be finite and below {} in magnitude", first - values.begin(),
-                *first, largest);
-  }
+  // Which coordinate and what value would say something of the data.
+  check_fault(!too_large, "lattice: a coordinate of the clipped sum is not finite or not below {} in magnitude", largest);
   for (std::size_t i = 0; i < values.size(); ++i) total[i] += round_to_integer(static_cast<double>(values[i]) * inverse);
 }
 
