@@ -34,8 +34,8 @@ class KnownSum {
       if (i % block_rows_ == 0) blocks.emplace_back();
       blocks.back().push_back(static_cast<std::int64_t>(i));
     }
-    return clipper_.clipped_sum(blocks, sample_rate, [&](std::span<const std::int64_t> chosen, std::int64_t padded) {
-      at::Tensor inputs = at::zeros({padded, size_});
+    return clipper_.clipped_sum(blocks, sample_rate, [&](std::span<const std::int64_t> chosen) {
+      at::Tensor inputs = at::empty({static_cast<std::int64_t>(chosen.size()), size_});
       for (std::size_t i = 0; i < chosen.size(); ++i)
         std::copy(rows[chosen[i]].begin(), rows[chosen[i]].end(), inputs.data_ptr<float>() + static_cast<std::int64_t>(i) * size_);
       return Batch{inputs, at::Tensor()};

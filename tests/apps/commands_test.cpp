@@ -115,14 +115,14 @@ TEST_F(Commands, AccountTurnsEpsilonIntoDelta) {
 TEST_F(Commands, AccountReadsARunThatVaries) {
   write(
       "same.json",
-      R"([{"sample_rate":.04,"noise_multiplier":1.1,"beta":.9,"steps":6000},{"sample_rate":.04,"noise_multiplier":1.1,"beta":0.9,"steps":250}])");
+      R"([{"sample_rate":0.04,"noise_multiplier":1.1,"beta":0.9,"steps":6000},{"sample_rate":0.04,"noise_multiplier":1.1,"beta":0.9,"steps":250}])");
   const auto out = json("account --events same.json --delta 1e-5 --accountant rdp");
   EXPECT_NEAR(out["epsilon"], 18.70, .01);
   EXPECT_EQ(out["steps"], 6250);
   EXPECT_TRUE(out["effective_noise_multiplier"].is_null());
   write("empty.json", "[]");
-  write("unknown.json", R"([{"sample_rate":.04,"noise_multiplier":1.1,"step":6000}])");
-  write("missing.json", R"([{"sample_rate":.04,"noise_multiplier":1.1}])");
+  write("unknown.json", R"([{"sample_rate":0.04,"noise_multiplier":1.1,"step":6000}])");
+  write("missing.json", R"([{"sample_rate":0.04,"noise_multiplier":1.1}])");
   write("range.json", R"([{"sample_rate":1.5,"noise_multiplier":1.1,"steps":1}])");
   write("broken.json", "[{");
   for (const char* name : {"empty", "unknown", "missing", "range", "broken", "nowhere"}) {

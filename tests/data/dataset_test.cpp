@@ -51,20 +51,6 @@ TEST(Examples, GatheredRowsAreNormalisedPerChannelInTheOrderAsked) {
   }
 }
 
-TEST(Examples, PaddedRowsAreZeroWithLabelZero) {
-  Examples examples = tiny_examples(3);
-  std::vector<std::int64_t> rows{1, 2};
-  at::Tensor inputs = examples.inputs(rows, 5), targets = examples.targets(rows, 5);
-  ASSERT_EQ(inputs.size(0), 5);
-  ASSERT_EQ(targets.size(0), 5);
-  EXPECT_TRUE(at::equal(inputs.narrow(0, 0, 2), examples.inputs(rows)));
-  EXPECT_TRUE(at::equal(targets.narrow(0, 0, 2), examples.targets(rows)));
-  EXPECT_EQ(inputs.narrow(0, 2, 3).ne(0).sum().item<std::int64_t>(), 0);
-  EXPECT_EQ(targets.narrow(0, 2, 3).ne(0).sum().item<std::int64_t>(), 0);
-  EXPECT_EQ(examples.inputs(rows, 1).size(0), 2);
-  EXPECT_EQ(examples.targets(rows, 1).size(0), 2);
-}
-
 TEST(Examples, NoRowsGiveAnEmptyBatchOfTheRightShape) {
   Examples examples = tiny_examples(3);
   EXPECT_EQ(examples.inputs({}).sizes(), (at::IntArrayRef{0, 2, 2, 3}));

@@ -84,6 +84,10 @@ TEST(Poisson, EmptyLotsHappen) {
   EXPECT_LT(empty, 190);
 }
 
+TEST(Poisson, BlocksDoNotChangeWhoIsSampled) {
+  for (std::uint64_t t = 0; t < 5; ++t) EXPECT_EQ(rows_of(sampler(20000, .1, 128).draw(t)), rows_of(sampler(20000, .1, 7).draw(t)));
+}
+
 TEST(Poisson, TheSameKeyAndNumberGiveTheSameLot) {
   EXPECT_EQ(rows_of(sampler(1000, .2, 128).draw(5)), rows_of(sampler(1000, .2, 128).draw(5)));
   EXPECT_NE(rows_of(sampler(1000, .2, 128).draw(5)), rows_of(sampler(1000, .2, 128).draw(6)));

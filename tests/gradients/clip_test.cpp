@@ -107,11 +107,11 @@ TEST(Clipper, TwoThreadsWork) {
   const Clipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
   Blocks blocks(16, std::vector<std::int64_t>(8, 0));
-  clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t>, std::int64_t padded) {
+  clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> rows) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough for the second to take a block
     const std::lock_guard lock(mutex);
     seen.insert(std::this_thread::get_id());
-    return Batch{at::ones({padded, 4}), at::Tensor()};
+    return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 4}), at::Tensor()};
   });
   EXPECT_EQ(seen.size(), 2u);
 }
@@ -139,8 +139,8 @@ TEST(Clipper, ABlockLargerThanAnnouncedIsRefusedWithoutItsSize) {
   const Clipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 2);
   try {
-    clipper.clipped_sum({{0, 1, 2, 3, 4, 5, 6}}, 1, [](std::span<const std::int64_t>, std::int64_t padded) {
-      return Batch{at::ones({padded, 1}), at::Tensor()};
+    clipper.clipped_sum({{0, 1, 2, 3, 4, 5, 6}}, 1, [](std::span<const std::int64_t> rows) {
+      return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 1}), at::Tensor()};
     });
     FAIL();
   } catch (const PrivacyError& error) {

@@ -48,10 +48,8 @@ void expect_agreement(const Case& c, const ClipOptions& options) {
   ClipDiagnostics seen;
   ClippedSum sum = clipper.clipped_sum(
       blocks, 1,
-      [&](std::span<const std::int64_t>, std::int64_t padded) {
-        at::Tensor rows = at::zeros({padded, c.in});
-        rows.slice(0, 0, c.rows).copy_(inputs);
-        return Batch{rows, at::Tensor()};
+      [&](std::span<const std::int64_t> rows) {
+        return Batch{inputs.slice(0, 0, static_cast<std::int64_t>(rows.size())), at::Tensor()};
       },
       &seen);
 
@@ -90,8 +88,8 @@ TEST(Linear, FrozenHalvesGetNothing) {
   FlatParameters flat(*layer);
   const Clipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).sum(1); }, {.clip_norm = 100}, 128);
-  const auto sum = opened(clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t>, std::int64_t padded) {
-    return Batch{at::ones({padded, 2}), at::Tensor()};
+  const auto sum = opened(clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t> rows) {
+    return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 2}), at::Tensor()};
   }));
   EXPECT_EQ(sum, (std::vector<float>{3, 3}));  // the bias of each output, once per row
 }

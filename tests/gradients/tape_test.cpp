@@ -58,8 +58,8 @@ struct RawParameter : torch::nn::Module {
 };
 
 TEST(CheckModel, RefusesAParameterOfTheUsersOwnModule) {
-  RawParameter model;
-  EXPECT_THAT(refusal([&] { check_model(model); }), AllOf(HasSubstr("'scale'"), HasSubstr("the model itself")));
+  const auto model = std::make_shared<RawParameter>();
+  EXPECT_THAT(refusal([&] { check_model(*model); }), AllOf(HasSubstr("'scale'"), HasSubstr("the model itself")));
 }
 
 // Runs one block of three rows through the clipper.
@@ -67,8 +67,8 @@ std::string clipping(torch::nn::Module& model, const RowLosses& losses) {
   FlatParameters flat(model);
   const Clipper clipper(model, flat, losses, {}, 128);
   return refusal([&] {
-    clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t>, std::int64_t padded) {
-      return Batch{at::ones({padded, 3}), at::Tensor()};
+    clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t> rows) {
+      return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 3}), at::Tensor()};
     });
   });
 }

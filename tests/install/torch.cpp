@@ -11,8 +11,8 @@ int main() {
   fodp::FlatParameters parameters(*model);
   const fodp::Clipper clipper(
       *model, parameters, [&](const at::Tensor& x, const at::Tensor&) { return model->forward(x).squeeze(1); }, {.clip_norm = 1}, 128);
-  fodp::ClippedSum sum = clipper.clipped_sum({{0, 1, 2}}, .5, [](std::span<const std::int64_t>, std::int64_t rows) {
-    return fodp::Batch{at::ones({rows, 3}), at::Tensor()};
+  fodp::ClippedSum sum = clipper.clipped_sum({{0, 1, 2}}, .5, [](std::span<const std::int64_t> rows) {
+    return fodp::Batch{at::ones({static_cast<std::int64_t>(rows.size()), 3}), at::Tensor()};
   });
   const fodp::RunKey key = fodp::RunKey::from_system();
   const fodp::RandomStream noise(key, fodp::Purpose::noise);

@@ -69,7 +69,7 @@ TEST(Plan, WhatContradictsItselfIsRefused) {
   EXPECT_THAT(complaint(with_privacy({.steps = 1, .epochs = 1})), HasSubstr("--steps and --epochs"));
   EXPECT_THAT(complaint(with_privacy({.epsilon = 1, .noise_multiplier = 1})), HasSubstr("--epsilon and --noise-multiplier"));
   EXPECT_THAT(complaint(with_privacy({.lot = 60001})), HasSubstr("60000"));
-  EXPECT_THAT(complaint(with_privacy({.epsilon = 1e-7, .steps = 1000000})), HasSubstr("cannot be met"));
+  EXPECT_THAT(complaint(with_privacy({.epsilon = .01, .sample_rate = 1, .steps = 1000000000})), HasSubstr("cannot be met"));
   EXPECT_THAT(complaint(with_privacy({.accountant = AccountantKind::pld})), HasSubstr("rdp"));
 }
 

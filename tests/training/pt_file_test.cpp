@@ -228,7 +228,8 @@ TEST(PtFile, BoundsAreExact) {
   EXPECT_REFUSED(file_with(Layout{.size = {lowest, lowest}}), "must not be negative");
   EXPECT_REFUSED(file_with(Layout{.size = {huge, 0}}), "more than 16 times");
   EXPECT_REFUSED(file_with(Layout{.size = {6}}), "as many strides as sizes");
-  EXPECT_REFUSED(file_with(Layout{.size = std::vector<std::int64_t>(65, 1), .stride = std::vector<std::int64_t>(65, 1)}), "at most 64");
+  EXPECT_REFUSED(file_with(Layout{.size = std::vector<std::int64_t>(65, 1), .stride = std::vector<std::int64_t>(65, 1)}),
+                 "at most 64 dimensions");
   EXPECT_REFUSED(file_with(Layout{.count = 7}), "24 bytes");
   EXPECT_REFUSED(file_with(Layout{.count = 5}), "24 bytes");
   EXPECT_REFUSED(file_with(Layout{.count = huge}), "24 bytes");
@@ -279,6 +280,15 @@ TEST(PtFile, DepthAndCyclesCostNothing) {
   deep.append(3'000'000, '\x85');
   EXPECT_REFUSED(file_with(deep + "."), "fewer values");
   EXPECT_REFUSED(file_with(start + std::string(5'000'000, '(')), "fewer marks");
+  // One long tuple, used again and again as sizes and as arguments: refused at its first use.
+  std::string sizes = start + "(";
+  for (int i = 0; i < 100'000; ++i) sizes += "K\x01";
+  sizes += "tq" + std::string(1, '\0');
+  const std::string use = "h" + std::string(1, '\0');
+  EXPECT_REFUSED(file_with(sizes + global("torch._utils", "_rebuild_tensor_v2") + "(" + storage(6) + number(0) + use + use + "\x89" +
+                           empty_dict + "tR."),
+                 "at most 64 dimensions");
+  EXPECT_REFUSED(file_with(sizes + global("torch._utils", "_rebuild_tensor_v2") + use + "R."), "at most seven arguments");
   EXPECT_REFUSED(file_with(start + "}q" + std::string(1, '\0') + text("me") + "h" + std::string(1, '\0') + "s."), "entry 'me' is a dict");
 }
 

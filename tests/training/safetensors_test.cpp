@@ -1,5 +1,7 @@
 #include "fodp/training/safetensors.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -179,6 +181,15 @@ TEST(Safetensors, MetadataIsTextsOnly) {
 TEST(Safetensors, DepthCostsNothing) {
   const std::string deep(1'000'000, '[');
   EXPECT_REFUSED(R"({"w":)" + deep, 0, "nested deeper");
+}
+
+// Minutes if any step looked through all the others.
+TEST(Safetensors, TimeGrowsAsTheNumberOfTensors) {
+  StateDict many;
+  for (int i = 0; i < 100'000; ++i) many.push_back({std::to_string(i), at::empty({0}, at::kFloat)});
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(from_safetensors(to_safetensors(many, "FILE"), "FILE").size(), many.size());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(Safetensors, RefusesWhatItCannotWrite) {

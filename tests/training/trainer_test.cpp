@@ -213,7 +213,7 @@ TEST(Trainer, LearnsWhatIsEasy) {
   options.privacy.steps = 60;
   options.privacy.sample_rate = .1;
   const Result result = Trainer(make_plan(options, {2000, 200}), data).run();
-  EXPECT_GT(result.evaluations.back().test_accuracy, .9);
+  EXPECT_GT(result.evaluations.back().test_accuracy, .7);  // chance is .1
 }
 
 TEST(Evaluate, CountsByHand) {

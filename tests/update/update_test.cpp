@@ -39,7 +39,7 @@ TEST(LearningRate, DecaysAsNamed) {
   EXPECT_EQ(learning_rate(2, none, 99, 100), 2);
   EXPECT_EQ(learning_rate(2, linear, 0, 100), 2);
   EXPECT_EQ(learning_rate(2, linear, 50, 100), 1);
-  EXPECT_DOUBLE_EQ(learning_rate(2, linear, 99, 100), .02);
+  EXPECT_NEAR(learning_rate(2, linear, 99, 100), .02, 1e-12);
   EXPECT_EQ(learning_rate(2, cosine, 0, 100), 2);
   EXPECT_NEAR(learning_rate(2, cosine, 50, 100), 1, 1e-12);
   EXPECT_GT(learning_rate(2, cosine, 99, 100), 0);

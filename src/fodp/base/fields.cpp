@@ -100,10 +100,11 @@ std::string number_text(double value) {
 
 std::vector<std::int64_t> FieldText<std::vector<std::int64_t>>::parse(std::string_view text, std::string_view where, const Range& range) {
   std::vector<std::int64_t> values;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
+  if (text.empty()) return values;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = text.find(',');
     values.push_back(parse_integer(text.substr(0, comma), where, range));
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    if (comma != std::string_view::npos) text.remove_prefix(comma + 1);
   }
   return values;
 }

@@ -34,9 +34,9 @@ void Examples::check_rows(std::span<const std::int64_t> rows) const {
   for (std::int64_t row : rows) check_input(row >= 0 && row < size(), "{}: row {}: must be in [0, {}]", format_->name, row, size() - 1);
 }
 
-at::Tensor Examples::inputs(std::span<const std::int64_t> rows, std::int64_t padded_rows) const {
+at::Tensor Examples::inputs(std::span<const std::int64_t> rows) const {
   check_rows(rows);
-  auto count = std::max(static_cast<std::int64_t>(rows.size()), padded_rows);
+  const auto count = static_cast<std::int64_t>(rows.size());
   at::Tensor out = at::empty({count, format_->channels, format_->height, format_->width}, at::kFloat);
   float* to = out.data_ptr<float>();
   std::int64_t plane = format_->height * format_->width;
@@ -48,16 +48,14 @@ at::Tensor Examples::inputs(std::span<const std::int64_t> rows, std::int64_t pad
       to += plane;
     }
   }
-  std::fill(to, out.data_ptr<float>() + out.numel(), 0.0f);
   return out;
 }
 
-at::Tensor Examples::targets(std::span<const std::int64_t> rows, std::int64_t padded_rows) const {
+at::Tensor Examples::targets(std::span<const std::int64_t> rows) const {
   check_rows(rows);
-  at::Tensor out = at::empty({std::max(static_cast<std::int64_t>(rows.size()), padded_rows)}, at::kLong);
+  at::Tensor out = at::empty({static_cast<std::int64_t>(rows.size())}, at::kLong);
   std::int64_t* to = out.data_ptr<std::int64_t>();
   for (std::int64_t row : rows) *to++ = labels_[static_cast<std::size_t>(row)];
-  std::fill(to, out.data_ptr<std::int64_t>() + out.numel(), 0);
   return out;
 }
 

@@ -38,10 +38,10 @@ class Examples {
   std::span<const std::uint8_t> labels() const { return labels_; }
   std::span<const std::uint8_t> pixels() const { return pixels_; }
 
-  // The normalised inputs, float32 [rows, channels, height, width], and labels, int64 [rows], of these examples in this order; padded with
-  // zero inputs and label 0 up to `padded_rows` where that is more. InputError for a row that does not exist.
-  at::Tensor inputs(std::span<const std::int64_t> rows, std::int64_t padded_rows = 0) const;
-  at::Tensor targets(std::span<const std::int64_t> rows, std::int64_t padded_rows = 0) const;
+  // The normalised inputs, float32 [rows, channels, height, width], and labels, int64 [rows], of these examples in this order. InputError
+  // for a row that does not exist.
+  at::Tensor inputs(std::span<const std::int64_t> rows) const;
+  at::Tensor targets(std::span<const std::int64_t> rows) const;
 
   // Keeps the first n and frees the rest. InputError, which calls n `what`, if there are fewer.
   void keep_first(std::int64_t n, std::string_view what);

@@ -11,6 +11,9 @@ namespace {
 // How full a block is on average: the rest is room for the spread of a Poisson lot, so that few blocks are halved.
 constexpr double kFill = .85;
 
+// Slots per block of the stream: whoever is sampled does not depend on how the rows are blocked.
+constexpr std::int64_t kStreamSlots = 8192;
+
 }  // namespace
 
 PoissonSampler::PoissonSampler(std::int64_t records, double sample_rate, std::int64_t block_rows, RandomStream stream)
@@ -28,23 +31,32 @@ PoissonSampler::PoissonSampler(std::int64_t records, double sample_rate, std::in
 }
 
 Lot PoissonSampler::draw(std::uint64_t number) const {
+  const std::vector<std::int64_t> sampled = sampled_rows(number);
   Lot lot{.sample_rate = sample_rate_};
-  std::vector<std::uint64_t> words;
+  auto first = sampled.begin();
   for (std::int64_t range = 0; range < ranges_; ++range) {
     const std::int64_t begin = sample_rate_ == 1 ? range * block_rows_ : range * records_ / ranges_;
     const std::int64_t end = sample_rate_ == 1 ? std::min(begin + block_rows_, records_) : (range + 1) * records_ / ranges_;
-    std::vector<std::int64_t> rows;
-    if (sample_rate_ == 1) {
-      for (std::int64_t slot = begin; slot < end; ++slot) rows.push_back(slot);
-    } else {
-      words.resize(end - begin);
-      stream_.fill(number, static_cast<std::uint32_t>(range), words);
-      for (std::int64_t slot = begin; slot < end; ++slot)
-        if (words[slot - begin] < threshold_) rows.push_back(slot);
-    }
-    split(begin, end, std::move(rows), lot);
+    const auto last = std::lower_bound(first, sampled.end(), end);
+    split(begin, end, {first, last}, lot);
+    first = last;
   }
   return lot;
+}
+
+std::vector<std::int64_t> PoissonSampler::sampled_rows(std::uint64_t number) const {
+  std::vector<std::int64_t> rows;
+  std::vector<std::uint64_t> words;
+  for (std::int64_t begin = 0; begin < records_; begin += kStreamSlots) {
+    const std::int64_t end = std::min(begin + kStreamSlots, records_);
+    if (sample_rate_ < 1) {
+      words.resize(end - begin);
+      stream_.fill(number, static_cast<std::uint32_t>(begin / kStreamSlots), words);
+    }
+    for (std::int64_t slot = begin; slot < end; ++slot)
+      if (sample_rate_ == 1 || words[slot - begin] < threshold_) rows.push_back(slot);
+  }
+  return rows;
 }
 
 void PoissonSampler::split(std::int64_t begin, std::int64_t end, std::vector<std::int64_t> rows, Lot& lot) const {

@@ -21,10 +21,11 @@ class PoissonSampler {
  public:
   PoissonSampler(std::int64_t records, double sample_rate, std::int64_t block_rows, RandomStream stream);
 
-  // The lot with this number; the same for the same key and number.
+  // The lot with this number; the same rows for the same key and number, whatever the blocks.
   Lot draw(std::uint64_t number) const;
 
  private:
+  std::vector<std::int64_t> sampled_rows(std::uint64_t number) const;
   void split(std::int64_t begin, std::int64_t end, std::vector<std::int64_t> rows, Lot& lot) const;
 
   std::int64_t records_, block_rows_, ranges_;

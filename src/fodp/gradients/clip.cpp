@@ -85,28 +85,27 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const 
 void Clipper::add_block(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const {
   const std::int64_t count = static_cast<std::int64_t>(rows.size());
   check_privacy(count <= block_rows_, "a block has more rows than the {} that its slack was charged for", block_rows_);
-  const std::int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-  const Batch batch = gather(rows, padded);
+  const Batch batch = gather(rows);
 
   at::AutoGradMode with_gradients(true);
   Tape tape;
   const Tape::Recording recording(tape);
   const at::Tensor losses = losses_(batch.inputs, batch.targets);
-  check_privacy(losses.dim() == 1 && losses.size(0) == padded, "the loss must be one number per row of the batch");
+  check_privacy(losses.dim() == 1 && losses.size(0) == count, "the loss must be one number per row of the batch");
   torch::autograd::backward({losses}, {at::ones_like(losses)});
   tape.check_covers(parameters_);
 
   at::NoGradGuard no_gradients;
-  std::vector<double> squared(padded, 0.0);
+  std::vector<double> squared(count, 0.0);
   for (const auto& record : tape.records()) record->add_squared_norms(squared);
 
-  std::vector<float> factors(padded, 0.0f);
+  std::vector<float> factors(count, 0.0f);
   std::vector<std::int64_t> cleared;
-  for (std::int64_t i = 0; i < padded; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     const double norm = std::sqrt(squared[i]);
     if (!std::isfinite(norm)) cleared.push_back(i);
-    if (i < count) factors[i] = clip_factor(norm, options_);
-    if (insecure && i < count) {
+    factors[i] = clip_factor(norm, options_);
+    if (insecure) {
       const double loss = losses.data_ptr<float>()[i];
       insecure->merge({.rows = 1,
                        .clipped = norm > options_.clip_norm,
@@ -120,7 +119,7 @@ void Clipper::add_block(std::span<const std::int64_t> rows, const Gather& gather
     const at::Tensor where = at::from_blob(cleared.data(), {static_cast<std::int64_t>(cleared.size())}, at::kLong);
     for (const auto& record : tape.records()) record->clear_rows(where);
   }
-  const at::Tensor weights = at::from_blob(factors.data(), {padded}, at::kFloat);
+  const at::Tensor weights = at::from_blob(factors.data(), {count}, at::kFloat);
   for (const auto& record : tape.records()) record->write_weighted_sum(weights, parameters_, sum);
 }
 

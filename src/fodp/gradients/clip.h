@@ -1,8 +1,7 @@
 // Per-example clipping: from rows to a ClippedSum. The only maker of one.
 //
-// Rows run in blocks (data/sampling.h says which rows form a block). A block's rows are padded with zeros to a multiple of 16, so that the
-// arithmetic of a row does not depend on how many others there are; its clipped sum is formed in float32, rounded to the lattice and added
-// to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads.
+// Rows run in blocks (data/sampling.h says which rows form a block). A block's clipped sum is formed in float32, rounded to the lattice and
+// added to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +49,7 @@ struct Batch {
 
 // One loss per row: [rows]. A row's loss must depend on that row alone.
 using RowLosses = std::function<at::Tensor(const at::Tensor& inputs, const at::Tensor& targets)>;
-// The batch of these rows, padded with zero rows to `padded_rows`.
-using Gather = std::function<Batch(std::span<const std::int64_t> rows, std::int64_t padded_rows)>;
+using Gather = std::function<Batch(std::span<const std::int64_t> rows)>;
 // Blocks of rows.
 using Blocks = std::vector<std::vector<std::int64_t>>;
 
@@ -62,8 +60,6 @@ struct ClipDiagnostics {
 
   void merge(const ClipDiagnostics& other);
 };
-
-inline constexpr std::int64_t kRowMultiple = 16;
 
 class Clipper {
  public:

@@ -70,17 +70,18 @@ class LinearRecord : public Record {
   }
 
  private:
-  bool has_bias() const { return bias_.defined() && bias_.requires_grad(); }
+  bool has_bias() const { return bias_.numel() > 0 && bias_.requires_grad(); }
 
   at::Tensor weight_, bias_, activation_, output_gradient_;
 };
 
-// Weight and bias are autograd inputs so that a first layer has a backward too; they get no gradient.
+// Weight and bias are autograd inputs so that a first layer has a backward too; they get no gradient. An absent bias is empty:
+// LibTorch 1.13 takes no undefined tensor here.
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* context, at::Tensor input, at::Tensor weight, at::Tensor bias) {
     context->saved_data["wants_input_gradient"] = input.requires_grad();
     context->save_for_backward({input, weight, bias});
-    return at::linear(input, weight, bias);
+    return at::linear(input, weight, bias.numel() > 0 ? bias : at::Tensor());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -122,7 +123,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& input) {
   const bool trainable = weight.requires_grad() || (bias.defined() && bias.requires_grad());
   if (Tape::current() == nullptr || !trainable || !at::GradMode::is_enabled()) return at::linear(input, weight, bias);
   check_input(input.dim() == 2, "fodp::nn::Linear takes [rows, {}], got {} dimensions", options.in_features(), input.dim());
-  return LinearFunction::apply(input, weight, bias);
+  return LinearFunction::apply(input, weight, bias.defined() ? bias : weight.new_empty({0}));
 }
 
 }  // namespace fodp::nn

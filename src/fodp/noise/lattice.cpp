@@ -62,8 +62,8 @@ double sensitivity_slack(double clip_norm, std::int64_t parameters, std::int64_t
   const double unit = 0x1p-24;
   const double gamma = (rows + 2) * unit / (1 - (rows + 2) * unit);
   const double norm_error = 0x1p-30;
-  const double arithmetic = (1 + norm_error) * (1 + (2 * rows + 1) * gamma) - 1;
-  const double rounding = 1.5 * lattice_grid(clip_norm, parameters) * std::sqrt(static_cast<double>(parameters)) / clip_norm;
+  const double arithmetic = (1 + norm_error) * (1 + (2 * rows - 1) * gamma) - 1;
+  const double rounding = lattice_grid(clip_norm, parameters) * std::sqrt(static_cast<double>(parameters)) / clip_norm;
   return (arithmetic + rounding) * (1 + 0x1p-30);  // the last factor covers the rounding of this formula itself
 }
 

@@ -30,7 +30,7 @@ static_assert(std::endian::native == std::endian::little, "storages are copied a
 constexpr std::size_t max_pickle_bytes = std::size_t{64} << 20;
 constexpr std::size_t max_values = 4'000'000;  // values, memo slots, stack height: 150,000 tensors
 constexpr std::uint64_t max_expansion = 16;    // views may share a storage: all tensors together are at most this many times the file
-constexpr std::size_t max_dimensions = 64;
+constexpr std::size_t max_dimensions = 64, max_key = 100;  // short, since the memo lets a pickle use them any number of times
 
 struct StorageType {
   std::string_view name;
@@ -311,12 +311,15 @@ class Unpickler {
     const StorageType* type = expect(id.items[1], Kind::global, "a storage type").type;
     check(type, "a storage type");
     const Value& key = expect(id.items[2], Kind::text, "a storage's key");
+    check(key.text.size() <= max_key, "a shorter key");
     const Value& count = expect(id.items[4], Kind::number, "a storage's count of elements");
     push({.kind = Kind::storage, .number = count.number, .text = key.text, .type = type});
   }
 
   void reduce() {
-    const std::vector<Index> args = expect(pop(), Kind::tuple, "a tuple of arguments").items;
+    const Value& tuple = expect(pop(), Kind::tuple, "a tuple of arguments");
+    check(tuple.items.size() <= 7, "at most seven arguments");
+    const std::vector<Index> args = tuple.items;
     const Value& function = expect(pop(), Kind::global, "a type to make");
     if (function.text == ordered_dict) {
       check(args.empty(), "an OrderedDict made without arguments");
@@ -335,8 +338,11 @@ class Unpickler {
     check(args.size() == 6 || args.size() == 7, "the six arguments of _rebuild_tensor_v2");
     expect(args[0], Kind::storage, "a storage");
     expect(args[1], Kind::number, "an offset");
-    for (const Index lengths : {args[2], args[3]})
-      for (const Index length : expect(lengths, Kind::tuple, "a tuple of sizes or strides").items) expect(length, Kind::number, "a number");
+    for (const Index tuple : {args[2], args[3]}) {
+      const auto& lengths = expect(tuple, Kind::tuple, "a tuple of sizes or strides").items;
+      check(lengths.size() <= max_dimensions, "at most 64 dimensions");
+      for (const Index length : lengths) expect(length, Kind::number, "a number");
+    }
     expect(args[4], Kind::boolean, "requires_grad");
     check(expect(args[5], Kind::dict, "backward hooks").items.empty(), "no backward hooks");
     // A seventh argument says that values are to be negated or conjugated.
@@ -348,8 +354,8 @@ class Unpickler {
   void build() {
     const Value& attributes = expect(pop(), Kind::dict, "attributes");
     expect(top(), Kind::dict, "an OrderedDict that takes attributes");
-    for (std::size_t i = 0; i < attributes.items.size(); i += 2)
-      check(expect(attributes.items[i], Kind::text, "_metadata").text == "_metadata", "no attribute but _metadata");
+    check(attributes.items.size() == 2 && expect(attributes.items[0], Kind::text, "_metadata").text == "_metadata",
+          "no attribute but _metadata");
   }
 
   std::size_t long_width() {
@@ -580,8 +586,7 @@ class TensorReader {
 
   // Sizes of 0 are left out of what is held against the limit, so that the others stay small too.
   static std::int64_t count_elements(View& view, std::int64_t limit) {
-    check_input(view.size.size() == view.stride.size() && view.size.size() <= max_dimensions,
-                "{}: must have as many strides as sizes, at most {}", view.label, max_dimensions);
+    check_input(view.size.size() == view.stride.size(), "{}: must have as many strides as sizes", view.label);
     std::int64_t product = 1;
     bool empty = false;
     for (std::size_t axis = 0; axis < view.size.size(); ++axis) {

@@ -21,7 +21,7 @@ using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
 
 constexpr std::uint64_t length_size = 8, max_header = 100'000'000, max_dimensions = 64;
-constexpr int max_depth = 3;  // {name: {"shape": [...]}}
+constexpr std::size_t max_depth = 3;  // {name: {"shape": [...]}}
 constexpr std::string_view metadata_key = "__metadata__";
 
 struct DataType {
@@ -43,32 +43,49 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
-struct Header {
-  json values;
-  std::vector<std::string> names;  // in the order of the file
-};
+// Reads the JSON once before values are made of it: names in the order of the file, each key once in its object, no deeper than the format
+// goes. (The library's own way to watch a parse looks through all earlier values again at the end of each object.)
+class HeaderNames final : public json::json_sax_t {
+ public:
+  explicit HeaderNames(std::string_view file) : file_(file) {}
 
-// JSON with each key once in its object and no deeper than the format goes.
-Header parse_header(std::string_view text, std::string_view file) {
-  Header header;
-  std::vector<std::unordered_set<std::string>> seen(max_depth + 1);
-  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
-    check_input(depth <= max_depth, "{}: the header is nested deeper than safetensors headers are", file);
-    if (event == json::parse_event_t::object_start) seen[static_cast<std::size_t>(depth)].clear();
-    if (event != json::parse_event_t::key) return true;
-    const auto& key = value.get_ref<const std::string&>();
-    const bool is_new = seen[static_cast<std::size_t>(depth - 1)].insert(key).second;
-    check_input(is_new, "{}: '{}' comes twice in the header", file, key);
-    if (depth == 1 && key != metadata_key) header.names.push_back(key);
+  std::vector<std::string> names;
+
+  bool start_object(std::size_t) override { return enter(); }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(std::string& key) override {
+    check_input(seen_.back().insert(key).second, "{}: '{}' comes twice in the header", file_, key);
+    if (seen_.size() == 1 && key != metadata_key) names.push_back(key);
     return true;
-  };
-  try {
-    header.values = json::parse(text, watch);
-  } catch (const json::exception& error) {
-    check_input(false, "{}: the header is not JSON: {}", file, error.what());
   }
-  return header;
-}
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    throw InputError(fmt::format("{}: the header is not JSON: {}", file_, error.what()));
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+
+ private:
+  bool enter() {
+    check_input(seen_.size() < max_depth, "{}: the header is nested deeper than safetensors headers are", file_);
+    seen_.emplace_back();
+    return true;
+  }
+
+  bool leave() {
+    seen_.pop_back();
+    return true;
+  }
+
+  std::string_view file_;
+  std::vector<std::unordered_set<std::string>> seen_;
+};
 
 void check_metadata(const json& metadata, std::string_view file) {
   const bool texts = metadata.is_object() && std::ranges::all_of(metadata, [](const json& value) { return value.is_string(); });
@@ -77,7 +94,7 @@ void check_metadata(const json& metadata, std::string_view file) {
 
 Entry parse_entry(const std::string& name, const json& value, std::string_view file) {
   const auto check = [&](bool holds, std::string_view expected) {
-    check_input(holds, "{}: parameter '{}' is {}: expected {}", file, name, value.dump().substr(0, 200), expected);
+    if (!holds) throw InputError(fmt::format("{}: parameter '{}' is {}: expected {}", file, name, value.dump().substr(0, 200), expected));
   };
   const auto is_natural = [](const json& number) { return number.is_number_unsigned(); };
   check(value.is_object() && value.size() == 3 && value.contains("dtype") && value.contains("shape") && value.contains("data_offsets"),
@@ -174,10 +191,12 @@ StateDict from_safetensors(std::string_view bytes, std::string_view file) {
   const std::string_view text = bytes.substr(length_size, header_size), data = bytes.substr(length_size + header_size);
   check_input(text.starts_with('{'), "{}: not a safetensors file: its header must begin with {{", file);
 
-  const Header header = parse_header(text, file);
-  if (header.values.contains(metadata_key)) check_metadata(header.values[std::string(metadata_key)], file);
+  HeaderNames header(file);
+  json::sax_parse(text, &header);
+  const json values = json::parse(text);
+  if (values.contains(metadata_key)) check_metadata(values[std::string(metadata_key)], file);
   std::vector<Entry> entries;
-  for (const auto& name : header.names) entries.push_back(parse_entry(name, header.values[name], file));
+  for (const auto& name : header.names) entries.push_back(parse_entry(name, values[name], file));
   check_covers(entries, data.size(), file);
 
   StateDict dict;

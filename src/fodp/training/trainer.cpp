@@ -69,9 +69,7 @@ class Trainer::Loop : public Step {
   Lot sample() override { return sampler_.draw(lots_drawn_++); }
 
   ClippedSum clipped_sum(const Lot& lot) override {
-    const Gather gather = [this](std::span<const std::int64_t> rows, std::int64_t padded) {
-      return Batch{data_.train.inputs(rows, padded), data_.train.targets(rows, padded)};
-    };
+    const Gather gather = [this](std::span<const std::int64_t> rows) { return Batch{data_.train.inputs(rows), data_.train.targets(rows)}; };
     insecure_clip_ = {};
     return clipper_.clipped_sum(lot.blocks, lot.sample_rate, gather, diagnostics() ? &insecure_clip_ : nullptr);
   }
