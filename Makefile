@@ -1,7 +1,7 @@
 # make train   install what is missing, build, train FO-DP-SGD on Fashion-MNIST with its privacy statement
 # make test    install what is missing, build, run every test
 # make build   install what is missing, build: build/release/fodp
-.PHONY: train test build sanitize torch2 bench format packages
+.PHONY: train test build sanitize torch2 format packages
 JOBS ?= $(shell nproc)
 OUT ?= runs/fashion-mnist-$(shell date +%Y%m%d-%H%M%S)
 
@@ -13,22 +13,18 @@ build: packages
 
 test: packages
 	@scripts/build release fodp_tests
-	@ctest --preset release
+	@scripts/test release
 
 # The suites under the sanitizers: everything under address and undefined, what does not enter LibTorch under thread.
 sanitize: packages
 	@scripts/build asan fodp_tests
-	@ASAN_OPTIONS=detect_leaks=0 ctest --preset asan
+	@ASAN_OPTIONS=detect_leaks=0 scripts/test asan
 	@scripts/build tsan fodp_tests
-	@ctest --preset tsan
+	@scripts/test tsan
 
 # Builds and tests against a current LibTorch 2.x, from pip's wheel, in build/torch2.
 torch2: packages
 	@scripts/torch2
-
-bench: packages
-	@scripts/build release fodp_benchmarks
-	@build/release/benchmarks/bench_step
 
 format:
 	@git ls-files '*.h' '*.cpp' | xargs clang-format -i

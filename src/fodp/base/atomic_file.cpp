@@ -45,8 +45,8 @@ class TemporaryFile {
   }
 
   void take_place_of_target() {
-    check_input(::rename(name_.c_str(), target_.c_str()) == 0, "{} {}: cannot be written: {}", what_, target_.string(),
-                std::strerror(errno));
+    const bool renamed = ::rename(name_.c_str(), target_.c_str()) == 0;
+    check_input(renamed, "{} {}: cannot be written: {}", what_, target_.string(), std::strerror(errno));
     name_.clear();
     // The file is whole under its name already; this makes the name outlive a power cut, where the file system can.
     const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,8 +1,9 @@
 // Poisson sampling: every record is in the lot with probability q, independently of all others, by the secure stream.
 //
 // A record is included iff its 64-bit word is below floor(q*2^64), so the true rate is at most q. Records keep their slot: the lot's rows
-// come in blocks fixed by slot, at most `block_rows` each (an overfull block is halved at its middle slot), so one record's presence
-// changes the rounding of its own block only. How many rows a lot has is as private as which: nothing prints or stores it.
+// come in blocks of neighbouring slots, at most `block_rows` each (an overfull block is halved at its middle slot). What a slot holds
+// changes neither blocks nor places, so a record changes the rounding of its own block only (docs/finite-precision.md). How many rows a lot
+// has is as private as which: nothing prints or stores it.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <unordered_map>
@@ -15,6 +14,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
 #include "fodp/training/pt_file.h"
 #include "fodp/training/safetensors.h"
@@ -49,10 +49,11 @@ class Descriptor {
   explicit Descriptor(int value) : value_(value) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
 
   int value() const { return value_; }
-  bool close() { return value_ < 0 || ::close(std::exchange(value_, -1)) == 0; }
 
  private:
   int value_;
@@ -75,58 +76,6 @@ std::string read_file(const std::filesystem::path& file) {
   }
   return bytes;
 }
-
-// A new file beside the target, deleted unless it took the target's place. Its name does not contain the target's, which may be as long as
-// names can be.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& target) : target_(target), output_(create()) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());
-  }
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto count = ::write(output_.value(), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      check_disk(count > 0);
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-    check_disk(::fsync(output_.value()) == 0);
-    check_disk(output_.close());
-  }
-
-  void take_place_of_target() {
-    const bool renamed = ::rename(name_.c_str(), target_.c_str()) == 0;
-    check_input(renamed, "model file {}: cannot be written: {}", target_.string(), std::strerror(errno));
-    name_.clear();
-    // The file is whole under its name already; this makes the name outlive a power cut, where the file system can.
-    const Descriptor directory(::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.value() >= 0) ::fsync(directory.value());
-  }
-
- private:
-  std::filesystem::path folder() const { return target_.has_parent_path() ? target_.parent_path() : "."; }
-
-  void check_disk(bool holds) const { check_fault(holds, "model file {}: writing failed: {}", target_.string(), std::strerror(errno)); }
-
-  int create() {
-    static std::atomic<unsigned> counter{0};
-    int descriptor = -1;
-    do {
-      name_ = folder() / fmt::format(".fodp-{}-{}.tmp", ::getpid(), counter++);
-      descriptor = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor < 0 && errno == EEXIST);
-    check_input(descriptor >= 0, "model file {}: cannot be written in directory {}: {}", target_.string(), folder().string(),
-                std::strerror(errno));
-    return descriptor;
-  }
-
-  std::filesystem::path target_, name_;
-  Descriptor output_;
-};
 
 // Names are UTF-8 in both formats; the JSON library checks it.
 void check_name(const std::string& name, std::size_t position, const std::filesystem::path& file) {
@@ -214,9 +163,7 @@ StateDict load_state_dict(const std::filesystem::path& file) {
 void save_state_dict(const StateDict& dict, const std::filesystem::path& file) {
   const Format& format = format_of(file);
   const std::string bytes = format.encode(contiguous_on_cpu(dict, file), fmt::format("model file {}", file.string()));
-  TemporaryFile temporary(file);
-  temporary.write(bytes);
-  temporary.take_place_of_target();
+  write_file_atomically(file, bytes, "model file");
 }
 
 void assign_parameters(const StateDict& from, const std::vector<NamedTensor>& to, const std::filesystem::path& file) {
