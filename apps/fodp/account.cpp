@@ -1,5 +1,5 @@
 // fodp account: events in, (epsilon, delta) out. No data, no LibTorch.
-#include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "command.h"
@@ -63,7 +63,7 @@ Composed read_entry(const nlohmann::json& entry, const std::string& where) {
 
 Events read_events(const std::string& file) {
   std::ifstream stream(file);
-  check_input(stream.good(), "--events {}: cannot be opened", file);
+  check_input(stream.good() && std::filesystem::is_regular_file(file), "--events {}: not a file that can be read", file);
   nlohmann::json list;
   try {
     list = nlohmann::json::parse(stream);
@@ -104,10 +104,10 @@ int account(const Words& words) {
   check_input(options.delta || options.epsilon, "--delta is missing (or --epsilon, to be told delta); for example: {}", kExample);
 
   const Events events = events_of(options, flags);
-  const auto checked = make_accountant(options.accountant, options.conversion);
+  make_accountant(options.accountant, options.conversion);  // refuses what is not there
   const RdpAccountant rdp(options.conversion);
   nlohmann::ordered_json out;
-  out["accountant"] = checked->name();
+  out["accountant"] = rdp.name();
   Spent spent;
   if (options.delta) {
     spent = rdp.epsilon(events, *options.delta);
@@ -130,11 +130,12 @@ int account(const Words& words) {
     print_json(out);
     return 0;
   }
-  fmt::print("epsilon {} at delta {}\n", readable(options.epsilon.value_or(spent.epsilon)), readable(options.delta.value_or(spent.delta)));
+  fmt::print("epsilon {} at delta {}\n", upper_text(options.epsilon.value_or(spent.epsilon)),
+             upper_text(options.delta.value_or(spent.delta)));
   fmt::print("  {} steps, Poisson sampling, add/remove adjacency; Renyi accounting at order {}, an upper bound\n", total_count(events),
-             readable(spent.order));
+             upper_text(spent.order));
   if (options.order)
-    fmt::print("  Renyi divergence at order {}: {}\n", readable(*options.order), readable(rdp.rdp(events, *options.order)));
+    fmt::print("  Renyi divergence at order {}: {}\n", upper_text(*options.order), upper_text(rdp.rdp(events, *options.order)));
   return 0;
 }
 

@@ -1,6 +1,5 @@
 #include "command.h"
 
-#include <cmath>
 #include <cstdio>
 #include <new>
 
@@ -11,7 +10,10 @@
 namespace fodp::app {
 
 int run_guarded(const std::function<int()>& body) {
-  const auto complain = [](const char* kind, const char* text) { fmt::print(stderr, "fodp: {}{}\n", kind, text); };
+  // LibTorch's messages end in a list of addresses.
+  const auto complain = [](const char* kind, const std::string& text) {
+    note(fmt::format("fodp: {}{}\n", kind, text.substr(0, text.find("\nException raised from"))));
+  };
   try {
     const int status = body();
     if (std::fflush(stdout) != 0) throw FaultError("standard output cannot be written");
@@ -23,7 +25,7 @@ int run_guarded(const std::function<int()>& body) {
     complain("refused: ", error.what());
     return 3;
   } catch (const std::bad_alloc&) {
-    complain("fault: ", "out of memory; a smaller --physical-batch or model needs less");
+    complain("fault: ", "out of memory; a smaller --physical-batch, --window or model needs less");
     return 1;
   } catch (const std::exception& error) {
     complain("fault: ", error.what());
@@ -31,8 +33,11 @@ int run_guarded(const std::function<int()>& body) {
   }
 }
 
-void print_json(const nlohmann::ordered_json& value) { fmt::print("{}\n", value.dump(2)); }
+void note(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
 
-std::string readable(double value) { return std::isinf(value) ? "infinite" : fmt::format("{:.6g}", value); }
+void print_json(const nlohmann::ordered_json& value) { fmt::print("{}\n", value.dump(2)); }
 
 }  // namespace fodp::app

@@ -23,10 +23,10 @@ struct Command {
 // Runs it; prints what it throws to standard error, once.
 int run_guarded(const std::function<int()>& body);
 
-void print_json(const nlohmann::ordered_json& value);
+// To standard error, for people; lost if that cannot be written, since nothing depends on it.
+void note(const std::string& text);
 
-// "1.23e-05", "20.59", "infinite": numbers for people.
-std::string readable(double value);
+void print_json(const nlohmann::ordered_json& value);
 
 int account(const Words& words);
 int train(const Words& words);

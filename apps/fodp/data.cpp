@@ -17,7 +17,7 @@ struct FindOptions {
 };
 
 nlohmann::ordered_json report_json(const DataReport& report) {
-  nlohmann::ordered_json out = {{"name", report.name}, {"found", report.found}};
+  nlohmann::ordered_json out = {{"name", report.name}, {"found", report.folder.has_value()}};
   out["folder"] = report.folder ? nlohmann::ordered_json(report.folder->string()) : nlohmann::ordered_json();
   out["train_examples"] = report.train_examples;
   out["test_examples"] = report.test_examples;

@@ -1,5 +1,7 @@
 #include "flags.h"
 
+#include <filesystem>
+
 #include <toml++/toml.h>
 
 namespace fodp::app {
@@ -80,6 +82,7 @@ std::string toml_text(const toml::node& node, const std::string& where) {
 }  // namespace
 
 void Flags::read_config(const std::string& file) {
+  check_input(std::filesystem::is_regular_file(file), "--config {}: not a file that can be read", file);
   toml::table table;
   try {
     table = toml::parse_file(file);

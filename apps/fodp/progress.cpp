@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 
 #include <fmt/core.h>
+
+#include "command.h"
+#include "fodp/base/fields.h"
 
 namespace fodp::app {
 namespace {
@@ -15,15 +17,13 @@ std::string duration(double seconds) {
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {:02} s", whole / 60, whole % 60);
 }
 
-std::string epsilon_text(double epsilon) { return std::isinf(epsilon) ? "inf" : fmt::format("{:.3f}", epsilon); }
-
 }  // namespace
 
 ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) note("\r\033[K");
   shown_ = false;
 }
 
@@ -33,19 +33,18 @@ void ProgressLine::stepped(const Progress& progress) {
   const double rate = static_cast<double>(progress.step) / progress.seconds;
   std::string line = fmt::format("\r\033[Kstep {}/{}  {:.0f} steps/s  {} left", progress.step, progress.steps, rate,
                                  duration(static_cast<double>(progress.steps - progress.step) / rate));
-  if (!std::isnan(progress.test_accuracy))
-    line += fmt::format("  epsilon {}  test accuracy {:.2f}%", epsilon_text(progress.epsilon), 100 * progress.test_accuracy);
-  fmt::print(stderr, "{}", line);
-  std::fflush(stderr);
+  line += fmt::format("  epsilon {}", upper_text(progress.epsilon()));
+  if (!std::isnan(progress.test_accuracy)) line += fmt::format("  test accuracy {:.2f}%", 100 * progress.test_accuracy);
+  note(line);
   shown_ = true;
 }
 
 void ProgressLine::evaluated(const Evaluation& evaluation) {
   if (quiet_) return;
   clear();
-  fmt::print(stderr, "step {:>6}  epoch {:>6.1f}  epsilon {:>7}  test accuracy {:.2f}%  test loss {:.4f}  {}\n", evaluation.step,
-             evaluation.epoch, epsilon_text(evaluation.epsilon), 100 * evaluation.test_accuracy, evaluation.test_loss,
-             duration(evaluation.seconds));
+  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8}  test accuracy {:.2f}%  test loss {:.4f}  {}\n", evaluation.step,
+                   evaluation.epoch, upper_text(evaluation.epsilon), 100 * evaluation.test_accuracy, evaluation.test_loss,
+                   duration(evaluation.seconds)));
 }
 
 }  // namespace fodp::app

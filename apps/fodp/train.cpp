@@ -16,9 +16,10 @@ volatile std::sig_atomic_t interrupted = 0;
 void on_interrupt(int) {
   interrupted = 1;
   std::signal(SIGINT, SIG_DFL);  // the second one ends at once
+  std::signal(SIGTERM, SIG_DFL);
 }
 
-void warn(const std::string& text) { fmt::print(stderr, "fodp: warning: {}\n", text); }
+void warn(const std::string& text) { note("fodp: warning: " + text + "\n"); }
 
 void warn_unused_options(const Plan& plan, const Flags& flags) {
   if (plan.method->uses_memory) return;
@@ -27,15 +28,22 @@ void warn_unused_options(const Plan& plan, const Flags& flags) {
   });
 }
 
+void print_warnings(const Plan& plan, const Flags& flags) {
+  for (const std::string& text : plan.warnings) warn(text);
+  for (const std::string& text : plan.insecure) warn("NOT PRIVATE: " + text);
+  warn_unused_options(plan, flags);
+}
+
 void print_plan(const Plan& plan) {
-  fmt::print(stderr, "{} on {}: {} examples, {} with {} parameters, {} steps, expected lot {:.6g}, clip norm {}, noise multiplier {:.6g}\n",
-             plan.method->name, plan.options.data.data, plan.train_examples, enum_name(plan.options.model.model), plan.parameters,
-             plan.steps, plan.expected_lot, number_text(plan.options.clip.clip_norm), plan.noise_multiplier);
+  note(fmt::format("{} on {}: {} examples, {} with {} parameters, {} steps, expected lot {:.6g}, clip norm {}, noise multiplier {:.6g}\n",
+                   plan.method->name, plan.options.data.data, plan.train_examples, enum_name(plan.options.model.model), plan.parameters,
+                   plan.steps, plan.expected_lot, number_text(plan.options.clip.clip_norm), plan.noise_multiplier));
 }
 
 Result train_with_progress(const Plan& plan, Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet) {
   ProgressLine line(quiet);
   std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
   return trainer.run({.evaluated =
                           [&](const Evaluation& evaluation) {
                             line.evaluated(evaluation);
@@ -61,10 +69,9 @@ int train(const Words& words) {
 
   Plan plan = make_plan(options, announced_sizes(options.data));  // all that can be wrong with the options, before any file is opened
   if (options.run.dry_run) {
-    for (const std::string& text : plan.warnings) warn(text);
-    warn_unused_options(plan, flags);
+    print_warnings(plan, flags);
     if (flags.json()) return print_json(summary_json(plan, nullptr)), 0;
-    print_plan(plan);
+    if (!flags.quiet()) print_plan(plan);
     fmt::print("{}", privacy_statement(plan, nullptr));
     return 0;
   }
@@ -73,9 +80,7 @@ int train(const Words& words) {
 
   const Dataset data = load_dataset(options.data);
   plan = make_plan(options, {data.train.size(), data.test.size()});
-  for (const std::string& text : plan.warnings) warn(text);
-  warn_unused_options(plan, flags);
-  for (const std::string& text : plan.insecure) warn("NOT PRIVATE: " + text);
+  print_warnings(plan, flags);
   if (!flags.quiet()) print_plan(plan);
 
   Trainer trainer(plan, data);
@@ -84,8 +89,8 @@ int train(const Words& words) {
   const Result result = train_with_progress(plan, trainer, directory, flags.quiet());
   if (result.steps < plan.steps) warn(fmt::format("stopped after {} of {} steps; what follows is for those", result.steps, plan.steps));
 
-  if (options.run.save) save_state_dict(trainer.state(), *options.run.save);
   if (directory) directory->finish(plan, result, trainer.state());
+  if (options.run.save) save_state_dict(trainer.state(), *options.run.save);
   if (flags.json()) return print_json(summary_json(plan, &result)), 0;
   fmt::print("Test accuracy {:.2f}% after {} steps in {:.1f} s\n\n{}", 100 * result.evaluations.back().test_accuracy, result.steps,
              result.seconds, privacy_statement(plan, &result));

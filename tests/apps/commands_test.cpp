@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "fodp/base/check.h"
+#include "fodp/data/dataset.h"
 #include "fodp/training/state_dict.h"
 
 namespace fodp {
@@ -57,7 +59,12 @@ class Commands : public ::testing::Test {
 };
 
 bool have_fashion_mnist() {
-  return std::filesystem::exists("/usr/share/dataset-fashion-mnist") || std::filesystem::exists("/usr/share/datasets");
+  try {
+    find_data_folder(find_data_source("fashion-mnist"), std::nullopt);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 const std::string kSmall = "train --data fashion-mnist --train-size 400 --test-size 100 --hidden 8 --steps 6 --sample-rate .2 ";
@@ -252,6 +259,12 @@ TEST_F(Commands, UnNoisedViewsNeedTheirFlag) {
   const auto out = json(kSmall + "--insecure-diagnostics --out views");
   EXPECT_FALSE(out["private"]);
   EXPECT_THAT(content(folder_ / "views/metrics.jsonl"), HasSubstr("clip_fraction"));
+}
+
+TEST_F(Commands, AStandardErrorThatIsClosedOrFullChangesNothing) {
+  const std::string program = "'" FODP_BINARY_DIR "/fodp' ";
+  EXPECT_EQ(WEXITSTATUS(std::system((program + "account --bad >/dev/null 2>/dev/full").c_str())), 2);
+  EXPECT_EQ(WEXITSTATUS(std::system((program + "train --dry-run --epsilon 20 >/dev/null 2>&-").c_str())), 0);
 }
 
 TEST_F(Commands, WarningsAreNotErrors) {

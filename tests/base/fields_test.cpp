@@ -92,6 +92,16 @@ TEST(Fields, InfiniteIsAWordInJson) {
   EXPECT_EQ(json_number(.1).dump(), "0.1");
 }
 
+TEST(Fields, BoundsAreShownRoundedUp) {
+  EXPECT_EQ(upper_text(3), "3");
+  EXPECT_EQ(upper_text(.98206036), "0.982061");
+  EXPECT_EQ(upper_text(INFINITY), "infinite");
+  for (double value = 1e-9; value < 1e9; value *= 1.37) {
+    EXPECT_GE(std::stod(upper_text(value)), value);
+    EXPECT_LE(std::stod(upper_text(value)), value * (1 + 2e-5));
+  }
+}
+
 TEST(Fields, RangesSayWhatTheyAllow) {
   EXPECT_EQ(above(0).text(), "above 0");
   EXPECT_EQ(at_least(1).text(), "at least 1");

@@ -94,8 +94,7 @@ TEST(Poisson, TheSameKeyAndNumberGiveTheSameLot) {
   EXPECT_NE(rows_of(sampler(1000, .2, 128, 1).draw(5)), rows_of(sampler(1000, .2, 128, 2).draw(5)));
 }
 
-// Taking one record away leaves every other record's block as it is, but for a block that was just overfull.
-TEST(Poisson, ARecordTouchesItsOwnBlockOnly) {
+TEST(Poisson, BlocksAreRangesOfSlots) {
   const PoissonSampler source = sampler(5000, .1, 32);
   const Lot lot = source.draw(3);
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;

@@ -106,7 +106,8 @@ TEST(Clipper, TwoThreadsWork) {
   std::set<std::thread::id> seen;
   const Clipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
-  Blocks blocks(16, std::vector<std::int64_t>(8, 0));
+  Blocks blocks(16);
+  for (std::int64_t i = 0; i < 128; ++i) blocks[i / 8].push_back(i);
   clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> rows) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough for the second to take a block
     const std::lock_guard lock(mutex);
@@ -146,6 +147,19 @@ TEST(Clipper, ABlockLargerThanAnnouncedIsRefusedWithoutItsSize) {
   } catch (const PrivacyError& error) {
     EXPECT_EQ(std::string(error.what()).find('7'), std::string::npos) << error.what();
   }
+}
+
+TEST(Clipper, ARowThatComesTwiceIsRefused) {
+  nn::Linear layer(1, 1);
+  FlatParameters flat(*layer);
+  const Clipper clipper(
+      *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
+  const Gather gather = [](std::span<const std::int64_t> rows) {
+    return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 1}), at::Tensor()};
+  };
+  EXPECT_THROW(clipper.clipped_sum({{0, 1, 1}}, 1, gather), PrivacyError);
+  EXPECT_THROW(clipper.clipped_sum({{0, 1}, {1}}, 1, gather), PrivacyError);
+  EXPECT_NO_THROW(clipper.clipped_sum({{0, 1}, {2}}, 1, gather));
 }
 
 TEST(Clipper, OptionsOutOfRangeAreRefused) {

@@ -87,6 +87,15 @@ TEST(Mechanism, AnEmptyLotIsNoisedToo) {
   EXPECT_EQ(ledger.count(), 1u);
 }
 
+TEST(Mechanism, AStreamForAnotherPurposeIsRefused) {
+  KnownSum known(4);
+  const RunKey key = RunKey::from_insecure_seed(9);
+  const RandomStream sampling(key, Purpose::sampling);
+  GaussianMechanism mechanism(1);
+  Ledger ledger;
+  EXPECT_THROW(mechanism.release(known.of({}), ledger.charge(mechanism.event(known.of({}))), sampling), PrivacyError);
+}
+
 TEST(Mechanism, NegativeNoiseIsRefused) { EXPECT_THROW(GaussianMechanism(-1), InputError); }
 
 }  // namespace

@@ -42,9 +42,9 @@ class Recorder : public Step {
  public:
   Lot sample() override {
     order += "sample ";
-    return {.sample_rate = 1};
+    return Lot(1);
   }
-  ClippedSum clipped_sum(const Lot&) override {
+  ClippedSum clipped_sum(Lot) override {
     order += "clip ";
     throw InputError("far enough");  // no sum without data
   }

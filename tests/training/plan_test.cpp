@@ -95,9 +95,16 @@ TEST(Plan, WarnsOfAWeakGuarantee) {
 
 TEST(Plan, ResolvedOptionsLeaveNothingOpenThatApplies) {
   const nlohmann::ordered_json config = to_json(make_plan({}, kPublished).options);
-  for (const char* name :
-       {"lr", "noise_multiplier", "epsilon", "sample_rate", "lot", "steps", "epochs", "init_seed", "eval_every", "train_size"})
+  for (const char* name : {"lr", "noise_multiplier", "epsilon", "sample_rate", "lot", "steps", "epochs", "init_seed", "eval_every",
+                           "train_size", "beta", "kappa", "zeta", "threads"})
     EXPECT_TRUE(config.at(name).is_number()) << name;
+}
+
+TEST(Plan, SpeedOptionsChangeNeitherNoiseNorCost) {
+  TrainOptions small;
+  small.speed.physical_batch = 7;
+  EXPECT_EQ(make_plan(small, kPublished).noise_multiplier, make_plan({}, kPublished).noise_multiplier);
+  EXPECT_EQ(make_plan(small, kPublished).spent.epsilon, make_plan({}, kPublished).spent.epsilon);
 }
 
 TEST(Plan, SlackStaysBelowAQuarterPercent) {

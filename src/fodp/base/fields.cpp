@@ -98,6 +98,13 @@ std::string number_text(double value) {
   return std::string(buffer, end);
 }
 
+std::string upper_text(double value) {
+  if (std::isinf(value)) return "infinite";
+  std::string text = fmt::format("{:.6g}", value);
+  if (std::stod(text) < value) text = fmt::format("{:.6g}", value * (1 + 6e-6));
+  return text;
+}
+
 std::vector<std::int64_t> FieldText<std::vector<std::int64_t>>::parse(std::string_view text, std::string_view where, const Range& range) {
   std::vector<std::int64_t> values;
   if (text.empty()) return values;

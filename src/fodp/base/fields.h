@@ -83,6 +83,7 @@ bool parse_bool(std::string_view text, std::string_view where);
 // A double as JSON: infinite values are the string "inf" or "-inf", NaN is null.
 nlohmann::ordered_json json_number(double value);
 std::string number_text(double value);  // shortest text that reads back as the same number
+std::string upper_text(double value);   // six digits, never below the value: for bounds shown to people; "infinite"
 
 template <>
 struct FieldText<double> {

@@ -32,7 +32,7 @@ PoissonSampler::PoissonSampler(std::int64_t records, double sample_rate, std::in
 
 Lot PoissonSampler::draw(std::uint64_t number) const {
   const std::vector<std::int64_t> sampled = sampled_rows(number);
-  Lot lot{.sample_rate = sample_rate_};
+  Lot lot(sample_rate_);
   auto first = sampled.begin();
   for (std::int64_t range = 0; range < ranges_; ++range) {
     const std::int64_t begin = sample_rate_ == 1 ? range * block_rows_ : range * records_ / ranges_;

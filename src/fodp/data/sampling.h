@@ -13,7 +13,12 @@
 
 namespace fodp {
 
+// Move-only: one lot, one sum.
 struct Lot {
+  explicit Lot(double rate) : sample_rate(rate) {}
+  Lot(Lot&&) = default;
+  Lot& operator=(Lot&&) = default;
+
   double sample_rate;
   std::vector<std::vector<std::int64_t>> blocks;  // rows, ascending
 };

@@ -57,6 +57,12 @@ Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, Row
 
 ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const Gather& gather, ClipDiagnostics* insecure) const {
   parameters_.check_views();
+  std::int64_t last = -1;
+  for (const auto& block : blocks)
+    for (std::int64_t row : block) {
+      check_privacy(row > last, "the rows of a lot must ascend: one that comes twice would count twice");
+      last = row;
+    }
   ClippedSum total;
   total.lattice_.assign(parameters_.size(), 0);
   total.groups_ = {{0, parameters_.size(), options_.clip_norm}};

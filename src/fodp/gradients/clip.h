@@ -61,6 +61,9 @@ struct ClipDiagnostics {
   void merge(const ClipDiagnostics& other);
 };
 
+// The most rows of a block that the project's bounds are made for.
+inline constexpr std::int64_t kMostBlockRows = 128;
+
 class Clipper {
  public:
   // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h) and keeps

@@ -11,11 +11,9 @@ FractionalMechanism::FractionalMechanism(double noise_multiplier, const Fraction
   check_input(noise_multiplier >= 0, "noise multiplier is {}: must be at least 0", noise_multiplier);
 }
 
-std::vector<double> FractionalMechanism::next_weights() const { return memory_ ? memory_->weights() : std::vector<double>(); }
-
 void FractionalMechanism::transform(const NoisedSum& noised, std::span<float> released) {
-  if (!memory_) memory_.emplace(parameters_, noised.size());
   const double beta = parameters_.beta;
+  if (beta < 1 && !memory_) memory_.emplace(parameters_, noised.size());
   // With beta 1 nothing of the memory enters, not even zero times it: DP-SGD bit for bit.
   const std::vector<double> weights = beta < 1 ? memory_->weights() : std::vector<double>();
 

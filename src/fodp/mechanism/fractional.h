@@ -25,9 +25,6 @@ class FractionalMechanism : public Mechanism {
   FractionalMechanism(double noise_multiplier, const FractionalParameters& parameters);
   double effective_noise_multiplier() const override { return noise_multiplier_ / parameters_.beta; }
 
-  // The weights that the next release will give to lags 1, 2, ...
-  std::vector<double> next_weights() const;
-
   // Keeps the parts of each release from now on. Not private: --insecure-diagnostics.
   void keep_insecure_decomposition();
   const Decomposition& insecure_decomposition() const { return parts_; }

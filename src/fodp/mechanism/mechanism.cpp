@@ -15,8 +15,9 @@ Release Mechanism::release(ClippedSum sum, Charge charge, const RandomStream& no
                     paid.charged_multiplier() <= needed.charged_multiplier() && paid.slack >= needed.slack,
                 "the charge (rate {}, noise multiplier {}) is for less than this release costs (rate {}, noise multiplier {})",
                 paid.sample_rate, paid.charged_multiplier(), needed.sample_rate, needed.charged_multiplier());
+  check_privacy(noise.purpose() == Purpose::noise, "a release draws its noise from a stream for noise, not one for another purpose");
   charge.spend();
-  const double scale = effective_noise_multiplier() * sum.sensitivity();
+  const double scale = needed.noise_multiplier * sum.sensitivity();
   const NoisedSum noised(sum.lattice_, sum.grid(), scale, noise, charge.number());
   auto values = std::make_shared<std::vector<float>>(sum.size());
   transform(noised, *values);

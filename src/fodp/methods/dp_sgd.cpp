@@ -13,7 +13,7 @@ class DpSgd : public Method {
 
   void step(Step& s) override {
     Lot lot = s.sample();
-    ClippedSum sum = s.clipped_sum(lot);
+    ClippedSum sum = s.clipped_sum(std::move(lot));
     Release release = s.release(std::move(sum));
     s.update(release);
   }

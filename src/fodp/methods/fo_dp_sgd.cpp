@@ -17,7 +17,7 @@ class FoDpSgd : public Method {
 
   void step(Step& s) override {
     Lot lot = s.sample();
-    ClippedSum sum = s.clipped_sum(lot);
+    ClippedSum sum = s.clipped_sum(std::move(lot));
     Release release = s.release(std::move(sum));  // beta*s + (1-beta)*memory + noise
     s.update(release);
   }

@@ -70,7 +70,7 @@ struct RandomStream::Key {
   ~Key() { EVP_CIPHER_CTX_free(prepared); }
 };
 
-RandomStream::RandomStream(const RunKey& key, Purpose purpose) : key_(std::make_unique<Key>()) {
+RandomStream::RandomStream(const RunKey& key, Purpose purpose) : key_(std::make_unique<Key>()), purpose_(purpose) {
   // A key that was moved from is all zeros: anyone could repeat its bits.
   const bool wiped = std::all_of(key.bytes_.begin(), key.bytes_.end(), [](std::uint8_t byte) { return byte == 0; });
   check_privacy(!wiped, "random stream: its run key was moved from and is empty; make the stream from the key that holds it");

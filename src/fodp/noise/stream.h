@@ -46,9 +46,12 @@ class RandomStream {
   // 2^33 words a block (InputError beyond).
   void fill(std::uint64_t index, std::uint32_t block, std::span<std::uint64_t> out) const;
 
+  Purpose purpose() const { return purpose_; }
+
  private:
   struct Key;
   std::unique_ptr<Key> key_;
+  Purpose purpose_;
 };
 
 }  // namespace fodp

@@ -9,6 +9,7 @@
 #include "fodp/accounting/calibrate.h"
 #include "fodp/base/check.h"
 #include "fodp/noise/lattice.h"
+#include "fodp/training/threads.h"
 
 namespace fodp {
 namespace {
@@ -76,8 +77,22 @@ void resolve_noise(Plan& plan) {
   plan.spent_ideal = accountant->epsilon(ideal(plan.events), privacy.delta);
 }
 
+// config.json says what was used, not what was left to default.
+void resolve_rest(Plan& plan) {
+  plan.options.speed.threads = plan.options.speed.threads.value_or(default_threads());
+  if (!plan.method->uses_memory) return;
+  FractionalOptions& memory = plan.options.memory;
+  const double clip_norm = plan.options.clip.clip_norm;
+  const double noise_norm = plan.noise_multiplier * clip_norm * std::sqrt(static_cast<double>(plan.parameters));
+  const FractionalParameters used = resolve(memory, clip_norm, noise_norm);
+  memory.beta = used.beta;
+  memory.kappa = used.kappa;
+  if (!memory.zeta) memory.zeta = ConfidenceScale{.value = used.zeta};
+}
+
 void resolve_seed(Plan& plan) {
   RunOptions& run = plan.options.run;
+  check_not_both(run.init.has_value(), run.init_seed.has_value(), "--init and --init-seed");
   if (run.init || run.init_seed) return;
   // Initial values are public: the seed is recorded so that a run can be repeated up to its noise.
   run.init_seed = run.insecure_seed ? *run.insecure_seed : static_cast<std::int64_t>(std::random_device()());
@@ -132,10 +147,11 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   plan.options.data.train_size = sizes.train;
   plan.options.data.test_size = sizes.test;
   plan.parameters = count_parameters(options.model, plan.input_shape());
-  plan.slack = sensitivity_slack(options.clip.clip_norm, plan.parameters, plan.block_rows());
+  plan.slack = sensitivity_slack(options.clip.clip_norm, plan.parameters, kMostBlockRows);
   plan.options.update.lr = options.update.lr.value_or(plan.method->default_lr);
   resolve_sampling(plan);
   resolve_noise(plan);
+  resolve_rest(plan);
   resolve_seed(plan);
   find_insecurities(plan);
   find_warnings(plan);

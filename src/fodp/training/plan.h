@@ -20,7 +20,7 @@ struct Plan {
   double sample_rate, expected_lot;
   std::int64_t steps, steps_per_epoch, eval_every;
   double noise_multiplier;  // sigma
-  double slack;             // of the sensitivity, for finite precision
+  double slack;             // of the sensitivity, for finite precision: that of the largest blocks, so that no speed option changes it
   Events events;            // of the whole run
   Spent spent, spent_ideal;
   std::optional<Budget> budget;
@@ -29,7 +29,7 @@ struct Plan {
 
   bool is_private() const { return insecure.empty(); }
   MethodContext method_context() const;
-  std::int64_t block_rows() const;  // the most rows of a block
+  std::int64_t block_rows() const;  // the most rows at once
   InputShape input_shape() const;
 };
 

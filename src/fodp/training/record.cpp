@@ -24,8 +24,6 @@ nlohmann::ordered_json events_json(const Events& events) {
   return list;
 }
 
-std::string epsilon_text(double epsilon) { return std::isinf(epsilon) ? "infinite" : fmt::format("{:.4f}", epsilon); }
-
 }  // namespace
 
 nlohmann::ordered_json summary_json(const Plan& plan, const Result* result) {
@@ -38,6 +36,7 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result) {
   out["model"] = enum_name(plan.options.model.model);
   out["parameters"] = plan.parameters;
   out["steps"] = result ? result->steps : plan.steps;
+  out["planned_steps"] = plan.steps;
   out["sample_rate"] = plan.sample_rate;
   out["expected_lot"] = plan.expected_lot;
   out["clip_norm"] = plan.options.clip.clip_norm;
@@ -91,16 +90,17 @@ std::string privacy_statement(const Plan& plan, const Result* result) {
     for (const std::string& reason : plan.insecure) text += "    " + reason + "\n";
     text += "  What follows would hold without that.\n";
   }
-  text += fmt::format("  Guarantee       ({}, {})-differential privacy\n", epsilon_text(epsilon), number_text(plan.options.privacy.delta));
+  text += fmt::format("  Guarantee       ({}, {})-differential privacy\n", upper_text(epsilon), number_text(plan.options.privacy.delta));
   text += fmt::format("  What it covers  the trained parameters, every release during training, and all that is computed from them\n");
   text += fmt::format("  Privacy unit    one row of {} ({} training examples); a person with k rows has k times the exposure\n",
                       plan.options.data.data, plan.train_examples);
   text += "  Adjacency       add or remove one row\n";
   for (const auto& [event, count] : events)
-    text += fmt::format("  Cost            {} x Poisson-sampled Gaussian, rate {}, noise {} times the sensitivity\n", count,
-                        number_text(event.sample_rate), fmt::format("{:.6g}", event.noise_multiplier));
+    text +=
+        fmt::format("  Cost            {} x {}Gaussian, rate {}, noise {:.6g} times the sensitivity\n", count,
+                    event.kind == Event::Kind::gaussian ? "" : "Poisson-sampled ", number_text(event.sample_rate), event.noise_multiplier);
   text += fmt::format("  Accountant      {}, an upper bound; {} in exact arithmetic, finite precision adds {:.3f}% to the sensitivity\n",
-                      enum_name(plan.options.privacy.accountant), epsilon_text(ideal_epsilon), 100 * plan.slack);
+                      enum_name(plan.options.privacy.accountant), upper_text(ideal_epsilon), 100 * plan.slack);
   text +=
       "  Assumes         the test set is public; options and data were not chosen by looking at the training rows; one run (a search over\n"
       "                  options on the same rows costs once for each run); the seed of the noise stays secret (it is never stored); a\n"
@@ -110,11 +110,12 @@ std::string privacy_statement(const Plan& plan, const Result* result) {
 
 void check_can_make_run(const std::filesystem::path& directory) {
   std::error_code ignored;
+  check_input(!directory.empty(), "--out: give the name of a directory");
   check_input(!std::filesystem::exists(directory, ignored) || std::filesystem::is_directory(directory, ignored),
               "--out {}: there is a file of that name; give a directory", directory.string());
   for (const char* name : kRunFiles)
-    check_input(!std::filesystem::exists(directory / name, ignored), "--out {}: holds a run already ({}); give another directory",
-                directory.string(), name);
+    check_input(!std::filesystem::exists(directory / name, ignored),
+                "--out {}: holds a run already, finished or not ({}); give another directory", directory.string(), name);
   // The nearest parent that exists must take a new directory.
   std::filesystem::path parent = std::filesystem::absolute(directory).lexically_normal();
   while (!std::filesystem::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
@@ -133,7 +134,7 @@ void check_can_write(const std::filesystem::path& file) {
               "--save {}: the ending '{}' is not known; use .pt or .safetensors", file.string(), extension);
 }
 
-RunDirectory::RunDirectory(const std::filesystem::path& directory, const Plan& plan) : directory_(directory) {
+RunDirectory::RunDirectory(const std::filesystem::path& directory, const Plan& plan) : directory_(directory), insecure_(plan.insecure) {
   check_can_make_run(directory);
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -144,7 +145,9 @@ RunDirectory::RunDirectory(const std::filesystem::path& directory, const Plan& p
 }
 
 void RunDirectory::add(const Evaluation& evaluation) {
-  metrics_ << evaluation_json(evaluation).dump() + "\n" << std::flush;
+  nlohmann::ordered_json line = evaluation_json(evaluation);
+  if (!insecure_.empty()) line["insecure"] = insecure_;
+  metrics_ << line.dump() + "\n" << std::flush;
   check_fault(metrics_.good(), "{}: writing failed", (directory_ / "metrics.jsonl").string());
 }
 

@@ -29,6 +29,7 @@ class RunDirectory {
 
  private:
   std::filesystem::path directory_;
+  std::vector<std::string> insecure_;  // stands in every line
   std::ofstream metrics_;
 };
 

@@ -52,7 +52,7 @@ class Trainer::Loop : public Step {
         clipper_(
             *model_.module, parameters_,
             [this](const at::Tensor& inputs, const at::Tensor& targets) { return row_cross_entropy(model_.forward(inputs), targets); },
-            plan.options.clip, plan.block_rows()),
+            plan.options.clip, kMostBlockRows),
         accountant_(make_accountant(plan.options.privacy.accountant)),
         ledger_(plan.budget ? std::make_unique<Ledger>(*plan.budget, *accountant_) : std::make_unique<Ledger>()),
         method_(plan.method->make()),
@@ -68,7 +68,7 @@ class Trainer::Loop : public Step {
 
   Lot sample() override { return sampler_.draw(lots_drawn_++); }
 
-  ClippedSum clipped_sum(const Lot& lot) override {
+  ClippedSum clipped_sum(Lot lot) override {
     const Gather gather = [this](std::span<const std::int64_t> rows) { return Batch{data_.train.inputs(rows), data_.train.targets(rows)}; };
     insecure_clip_ = {};
     return clipper_.clipped_sum(lot.blocks, lot.sample_rate, gather, diagnostics() ? &insecure_clip_ : nullptr);
@@ -94,7 +94,7 @@ class Trainer::Loop : public Step {
       if (step_ % plan_.eval_every == 0 || step_ == plan_.steps) evaluate_now(result, observers);
       if (observers.stepped) {
         const Evaluation* last = result.evaluations.empty() ? nullptr : &result.evaluations.back();
-        go_on = observers.stepped({step_, plan_.steps, seconds(), last ? last->epsilon : 0, last ? last->test_accuracy : NAN});
+        go_on = observers.stepped({step_, plan_.steps, seconds(), last ? last->test_accuracy : NAN, [this] { return epsilon_now(); }});
       }
     }
     if (result.evaluations.empty() || result.evaluations.back().step != step_) evaluate_now(result, observers);
@@ -114,14 +114,14 @@ class Trainer::Loop : public Step {
 
  private:
   bool diagnostics() const { return plan_.options.run.insecure_diagnostics; }
+  double epsilon_now() const { return accountant_->epsilon(ledger_->events(), plan_.options.privacy.delta).epsilon; }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
   void evaluate_now(Result& result, const Observers& observers) {
     const TestResult test = evaluate(model_, data_.test);
-    const double spent = accountant_->epsilon(ledger_->events(), plan_.options.privacy.delta).epsilon;
     Evaluation evaluation{.step = step_,
                           .epoch = static_cast<double>(step_) / static_cast<double>(plan_.steps_per_epoch),
-                          .epsilon = spent,
+                          .epsilon = epsilon_now(),
                           .test_accuracy = test.accuracy,
                           .test_loss = test.loss,
                           .seconds = seconds()};
@@ -167,7 +167,7 @@ class Trainer::Loop : public Step {
 };
 
 Trainer::Trainer(const Plan& plan, const Dataset& data) {
-  use_threads(plan.options.speed.threads.value_or(default_threads()));
+  use_threads(*plan.options.speed.threads);
   loop_ = std::make_unique<Loop>(plan, data);
 }
 

@@ -29,8 +29,9 @@ struct Evaluation {
 };
 
 struct Progress {
-  std::int64_t step, steps;                // steps done
-  double seconds, epsilon, test_accuracy;  // the latter two as of the last evaluation
+  std::int64_t step, steps;         // done, planned
+  double seconds, test_accuracy;    // the latter as of the last evaluation
+  std::function<double()> epsilon;  // spent by now
 };
 
 struct Result {
