@@ -101,7 +101,7 @@ std::string number_text(double value) {
 std::string upper_text(double value) {
   if (std::isinf(value)) return "infinite";
   std::string text = fmt::format("{:.6g}", value);
-  if (std::stod(text) < value) text = fmt::format("{:.6g}", value * (1 + 6e-6));
+  if (std::stod(text) < value) text = fmt::format("{:.6g}", std::stod(text) + std::pow(10, std::floor(std::log10(value)) - 5));
   return text;
 }
 
