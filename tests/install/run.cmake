@@ -1,6 +1,8 @@
 # Installs the build into a scratch prefix, builds the consumer beside this file against it, runs it.
 set(stage ${BINARY_DIR}/install-test)
 file(REMOVE_RECURSE ${stage})
+# The LibTorch of this build comes before the system's: its configuration looks for its own parts by this path.
+set(ENV{CMAKE_PREFIX_PATH} "${TORCH_DIR}/../../..:${stage}/prefix")
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -8,7 +10,7 @@ function(run)
   endif()
 endfunction()
 run(${CMAKE_COMMAND} --install ${BINARY_DIR} --prefix ${stage}/prefix)
-run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${stage}/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${stage}/prefix -DTorch_DIR=${TORCH_DIR})
+run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${stage}/build -G Ninja -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${stage}/build)
 run(${stage}/build/consumer_core)
 run(${stage}/build/consumer_torch)
