@@ -3,9 +3,8 @@
 //   data/<key>   the bytes of one storage, little-endian
 //   byteorder    "little" (2.x; absent before)       version   "3"
 //
-// A pickle is a program. The reader here knows the instructions that a state dict is made of and a fixed list of names; it builds values
-// in a pool and calls nothing. Anything else is refused by name. Sizes, offsets and strides are checked against the record they point
-// into, record lengths against the file, and checksums where the file has them (torch.load itself checks none).
+// Nothing in a file is executed (pickle.h). Sizes, offsets and strides are checked against the record they point into, record lengths
+// against the file, and checksums where the file has them (zip_archive.h; torch.load itself checks none).
 #pragma once
 
 #include <string>
