@@ -8,14 +8,64 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
 #include "fodp/gradients/tape.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
+namespace {
+
+// The forward and backward of private rows must leave nothing behind but the tape: no ordinary gradient and no changed buffer.
+class Untouched {
+ public:
+  explicit Untouched(const torch::nn::Module& model) {
+    for (const auto& item : model.named_parameters()) parameters_.push_back({item.key(), item.value(), state_of(item.value().grad())});
+    for (const auto& item : model.named_buffers()) buffers_.push_back({item.key(), item.value(), state_of(item.value())});
+  }
+  Untouched(const Untouched&) = delete;
+  Untouched& operator=(const Untouched&) = delete;
+
+  // An ordinary gradient is a sum over private rows: whatever else failed, it does not stay.
+  ~Untouched() {
+    for (Watched& parameter : parameters_)
+      if (has_new_gradient(parameter)) parameter.tensor.mutable_grad() = at::Tensor();
+  }
+
+  void check() const {
+    for (const Watched& parameter : parameters_)
+      check_privacy(
+          !has_new_gradient(parameter),
+          "parameter '{}' received an ordinary gradient, which is not clipped per example (it was cleared): use it only inside its "
+          "fodp::nn layer",
+          parameter.name);
+    for (const Watched& buffer : buffers_)
+      check_privacy(state_of(buffer.tensor) == buffer.state,
+                    "buffer '{}' was changed by the forward pass: it would carry training data without noise into the model; put its layer "
+                    "into eval mode or remove it, and start from a fresh copy of the model",
+                    buffer.name);
+  }
+
+ private:
+  using State = std::pair<const void*, std::uint32_t>;  // which tensor, and how often it was written to
+  struct Watched {
+    std::string name;
+    at::Tensor tensor;
+    State state;
+  };
+
+  static State state_of(const at::Tensor& tensor) {
+    return tensor.defined() ? State{tensor.unsafeGetTensorImpl(), tensor._version()} : State{};
+  }
+
+  static bool has_new_gradient(const Watched& parameter) { return state_of(parameter.tensor.grad()) != parameter.state; }
+
+  std::vector<Watched> parameters_, buffers_;
+};
+
+}  // namespace
 
 double ClippedSum::sensitivity() const {
   double squared = 0;
@@ -44,7 +94,8 @@ void ClipDiagnostics::merge(const ClipDiagnostics& other) {
 
 Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipOptions& options,
                  std::int64_t block_rows)
-    : parameters_(parameters),
+    : model_(model),
+      parameters_(parameters),
       losses_(std::move(losses)),
       options_(options),
       block_rows_(block_rows),
@@ -57,6 +108,8 @@ Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, Row
 
 ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const Gather& gather, ClipDiagnostics* insecure) const {
   parameters_.check_views();
+  check_model(model_);  // it may have been put into training mode since
+  const Untouched untouched(model_);
   std::int64_t last = -1;
   for (const auto& block : blocks)
     for (std::int64_t row : block) {
@@ -85,34 +138,56 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const 
       if (insecure) insecure->merge(of_block);
     }
   });
+  untouched.check();
   return total;
+}
+
+// The tape of a batch, with each row's loss and squared gradient norm.
+struct Clipper::Recorded {
+  Tape tape;
+  at::Tensor losses;
+  std::vector<double> squared_norms;
+};
+
+Clipper::Recorded Clipper::record(const Batch& batch) const {
+  const std::int64_t rows = batch.inputs.size(0);
+  Recorded out;
+  const Tape::Recording recording(out.tape);
+  {
+    const at::AutoGradMode with_gradients(true);
+    out.losses = losses_(batch.inputs, batch.targets);
+    check_privacy(out.losses.dim() == 1 && out.losses.size(0) == rows && out.losses.scalar_type() == at::kFloat,
+                  "the loss must be one float32 number per row of the batch");
+    torch::autograd::backward({out.losses}, {at::ones_like(out.losses)});
+  }
+  out.tape.check_covers(parameters_, rows);
+  const at::NoGradGuard no_gradients;
+  out.squared_norms.assign(rows, 0.0);
+  for (const auto& record : out.tape.records()) record->add_squared_norms(out.squared_norms);
+  return out;
+}
+
+Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
+  const Recorded recorded = record(batch);
+  const float* losses = recorded.losses.data_ptr<float>();
+  return {{losses, losses + recorded.losses.size(0)}, recorded.squared_norms};
 }
 
 void Clipper::add_block(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const {
   const std::int64_t count = static_cast<std::int64_t>(rows.size());
   check_privacy(count <= block_rows_, "a block has more rows than the {} that its slack was charged for", block_rows_);
   const Batch batch = gather(rows);
-
-  at::AutoGradMode with_gradients(true);
-  Tape tape;
-  const Tape::Recording recording(tape);
-  const at::Tensor losses = losses_(batch.inputs, batch.targets);
-  check_privacy(losses.dim() == 1 && losses.size(0) == count, "the loss must be one number per row of the batch");
-  torch::autograd::backward({losses}, {at::ones_like(losses)});
-  tape.check_covers(parameters_);
-
-  at::NoGradGuard no_gradients;
-  std::vector<double> squared(count, 0.0);
-  for (const auto& record : tape.records()) record->add_squared_norms(squared);
-
+  check_privacy(batch.inputs.dim() >= 1 && batch.inputs.size(0) == count, "the inputs gathered for a block must have its rows");
+  const Recorded recorded = record(batch);
+  const at::NoGradGuard no_gradients;
   std::vector<float> factors(count, 0.0f);
   std::vector<std::int64_t> cleared;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double norm = std::sqrt(squared[i]);
+    const double norm = std::sqrt(recorded.squared_norms[i]);
     if (!std::isfinite(norm)) cleared.push_back(i);
     factors[i] = clip_factor(norm, options_);
     if (insecure) {
-      const double loss = losses.data_ptr<float>()[i];
+      const double loss = recorded.losses.data_ptr<float>()[i];
       insecure->merge({.rows = 1,
                        .clipped = norm > options_.clip_norm,
                        .not_finite = !std::isfinite(norm),
@@ -123,31 +198,10 @@ void Clipper::add_block(std::span<const std::int64_t> rows, const Gather& gather
   }
   if (!cleared.empty()) {
     const at::Tensor where = at::from_blob(cleared.data(), {static_cast<std::int64_t>(cleared.size())}, at::kLong);
-    for (const auto& record : tape.records()) record->clear_rows(where);
+    for (const auto& record : recorded.tape.records()) record->clear_rows(where);
   }
   const at::Tensor weights = at::from_blob(factors.data(), {count}, at::kFloat);
-  for (const auto& record : tape.records()) record->write_weighted_sum(weights, parameters_, sum);
-}
-
-void check_examples_do_not_mix(const std::function<at::Tensor(const at::Tensor&)>& forward, std::vector<std::int64_t> shape) {
-  constexpr std::int64_t kRows = 4;
-  at::NoGradGuard no_gradients;
-  shape.insert(shape.begin(), kRows);
-  const at::Tensor inputs = at::randn(shape);
-  const at::Tensor before = forward(inputs);
-  check_privacy(before.dim() >= 1 && before.size(0) == kRows, "the model gives {} outputs for {} rows: one each is needed",
-                before.dim() ? before.size(0) : 0, kRows);
-  for (std::int64_t changed = 0; changed < kRows; ++changed) {
-    at::Tensor altered = inputs.clone();
-    altered.select(0, changed).mul_(-3).add_(1);
-    const at::Tensor after = forward(altered);
-    for (std::int64_t row = 0; row < kRows; ++row)
-      check_privacy(
-          row == changed || after.select(0, row).allclose(before.select(0, row), 1e-5, 1e-6),
-          "the model mixes examples: changing row {} of a batch changes the output of row {}, so no gradient belongs to one example; "
-          "remove what works across the batch dimension",
-          changed, row);
-  }
+  for (const auto& record : recorded.tape.records()) record->write_weighted_sum(weights, parameters_, sum);
 }
 
 }  // namespace fodp

@@ -66,28 +66,33 @@ inline constexpr std::int64_t kMostBlockRows = 128;
 
 class Clipper {
  public:
-  // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h) and keeps
-  // references to the parameters and the loss.
+  // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h), now and
+  // before every sum, and keeps references to it, to the parameters and the loss.
   Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipOptions& options,
           std::int64_t block_rows);
 
   ClippedSum clipped_sum(const Blocks& blocks, double sample_rate, const Gather& gather, ClipDiagnostics* insecure = nullptr) const;
 
+  // Each row's loss and squared gradient norm, un-noised: not private (mixing.h uses it on made-up rows).
+  struct InsecureRows {
+    std::vector<double> losses, squared_norms;
+  };
+  InsecureRows insecure_rows(const Batch& batch) const;
+
   double slack() const { return slack_; }
   const ClipOptions& options() const { return options_; }
 
  private:
+  struct Recorded;
+  Recorded record(const Batch& batch) const;
   void add_block(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const;
 
+  const torch::nn::Module& model_;
   FlatParameters& parameters_;
   RowLosses losses_;
   ClipOptions options_;
   std::int64_t block_rows_;
   double grid_, slack_;
 };
-
-// Finds mixing of examples that no layer's name shows: changes one row at a time of a random batch of this input shape (without the row
-// dimension) and looks at the outputs of the others. PrivacyError naming the rows.
-void check_examples_do_not_mix(const std::function<at::Tensor(const at::Tensor&)>& forward, std::vector<std::int64_t> shape);
 
 }  // namespace fodp

@@ -3,37 +3,35 @@
 #include <cmath>
 
 #include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/init.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/contraction.h"
 #include "fodp/gradients/parameters.h"
 
-namespace fodp::nn {
+namespace fodp {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-double squared_norm(const float* values, std::int64_t count) {
-  double sums[4] = {};  // independent chains: the compiler may not reorder one
-  std::int64_t k = 0;
-  for (; k + 4 <= count; k += 4)
-    for (int lane = 0; lane < 4; ++lane) sums[lane] += static_cast<double>(values[k + lane]) * values[k + lane];
-  for (; k < count; ++k) sums[0] += static_cast<double>(values[k]) * values[k];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-// The gradient of row i is d_i a_i^T for the weight and d_i for the bias: rank one, so its norm is exact without forming it.
+// The gradient of row i is the sum over positions of b a^T for the weight and of b for the bias.
 class LinearRecord : public Record {
  public:
-  LinearRecord(at::Tensor weight, at::Tensor bias, at::Tensor activation, at::Tensor output_gradient)
-      : weight_(std::move(weight)),
-        bias_(std::move(bias)),
-        activation_(activation.contiguous()),
-        output_gradient_(output_gradient.contiguous()) {}
+  LinearRecord(at::Tensor weight, at::Tensor bias, const at::Tensor& input, const at::Tensor& output_gradient)
+      : weight_(std::move(weight)), bias_(std::move(bias)) {
+    const std::int64_t rows = input.size(0), in = weight_.size(1), out = weight_.size(0);
+    const std::int64_t positions = rows * in == 0 ? 0 : input.numel() / (rows * in);
+    input_ = input.reshape({rows, positions, in});
+    output_gradient_ = output_gradient.reshape({rows, positions, out}).contiguous();
+  }
+
+  std::int64_t rows() const override { return input_.size(0); }
 
   std::vector<at::Tensor> parameters() const override {
     std::vector<at::Tensor> covered;
@@ -43,28 +41,23 @@ class LinearRecord : public Record {
   }
 
   void add_squared_norms(std::span<double> squared) const override {
-    const std::int64_t inputs = activation_.size(1), outputs = output_gradient_.size(1);
-    const float* a = activation_.data_ptr<float>();
-    const float* d = output_gradient_.data_ptr<float>();
-    for (std::size_t i = 0; i < squared.size(); ++i) {
-      const double from_weight = weight_.requires_grad() ? squared_norm(a + i * inputs, inputs) : 0;
-      squared[i] += squared_norm(d + i * outputs, outputs) * (from_weight + (has_bias() ? 1 : 0));
-    }
+    if (weight_.requires_grad()) add_contracted_squared_norms(input_.transpose(1, 2), output_gradient_.transpose(1, 2), squared);
+    if (has_bias()) add_squared_norms_of_rows(output_gradient_.size(1) == 1 ? output_gradient_ : output_gradient_.sum(1), squared);
   }
 
   void clear_rows(const at::Tensor& rows) override {
-    activation_ = activation_.index_fill(0, rows, 0);
+    input_ = input_.index_fill(0, rows, 0);
     output_gradient_ = output_gradient_.index_fill(0, rows, 0);
   }
 
   void write_weighted_sum(const at::Tensor& weights, const FlatParameters& flat, const at::Tensor& sum) const override {
-    const at::Tensor scaled = output_gradient_ * weights.unsqueeze(1);
+    const at::Tensor scaled = (output_gradient_ * weights.view({-1, 1, 1})).view({-1, weight_.size(0)});
     if (weight_.requires_grad()) {
-      at::Tensor place = sum.narrow(0, flat.offset_of(weight_), weight_.numel()).view(weight_.sizes());
-      at::mm_out(place, scaled.t(), activation_);
+      at::Tensor place = flat.place_of(weight_, sum);
+      at::mm_out(place, scaled.t(), input_.reshape({-1, weight_.size(1)}));
     }
     if (has_bias()) {
-      at::Tensor place = sum.narrow(0, flat.offset_of(bias_), bias_.numel());
+      at::Tensor place = flat.place_of(bias_, sum);
       at::sum_out(place, scaled, {0});
     }
   }
@@ -72,7 +65,7 @@ class LinearRecord : public Record {
  private:
   bool has_bias() const { return bias_.numel() > 0 && bias_.requires_grad(); }
 
-  at::Tensor weight_, bias_, activation_, output_gradient_;
+  at::Tensor weight_, bias_, input_, output_gradient_;
 };
 
 // Weight and bias are autograd inputs so that a first layer has a backward too; they get no gradient. An absent bias is empty:
@@ -86,17 +79,24 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor& output_gradient = gradients[0];
-    Tape* tape = Tape::current();
-    check_privacy(tape != nullptr, "backward() through a recorded fodp::nn::Linear outside its recording");
-    tape->add(std::make_unique<LinearRecord>(saved[1], saved[2], saved[0], output_gradient));
+    Tape::add_to_current(std::make_unique<LinearRecord>(saved[1], saved[2], saved[0], gradients[0]));
     at::Tensor input_gradient;
-    if (context->saved_data["wants_input_gradient"].toBool()) input_gradient = output_gradient.mm(saved[1]);
+    if (context->saved_data["wants_input_gradient"].toBool()) input_gradient = at::matmul(gradients[0], saved[1]);
     return {input_gradient, at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
+
+at::Tensor recorded_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  if (!Tape::records({weight, bias})) return at::linear(input, weight, bias);
+  check_input(input.dim() >= 2 && input.size(-1) == weight.size(1),
+              "fodp::nn::Linear takes [rows, ..., {}] while it records, got [{}]: rows come first", weight.size(1),
+              fmt::join(input.sizes(), ", "));
+  return LinearFunction::apply(input, weight, bias.defined() ? bias : weight.new_empty({0}));
+}
+
+namespace nn {
 
 LinearImpl::LinearImpl(const torch::nn::LinearOptions& options_) : options(options_) { reset(); }
 
@@ -119,11 +119,7 @@ void LinearImpl::pretty_print(std::ostream& stream) const {
          << ", bias=" << (options.bias() ? "true" : "false") << ")";
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& input) {
-  const bool trainable = weight.requires_grad() || (bias.defined() && bias.requires_grad());
-  if (Tape::current() == nullptr || !trainable || !at::GradMode::is_enabled()) return at::linear(input, weight, bias);
-  check_input(input.dim() == 2, "fodp::nn::Linear takes [rows, {}], got {} dimensions", options.in_features(), input.dim());
-  return LinearFunction::apply(input, weight, bias.defined() ? bias : weight.new_empty({0}));
-}
+at::Tensor LinearImpl::forward(const at::Tensor& input) { return recorded_linear(input, weight, bias); }
 
-}  // namespace fodp::nn
+}  // namespace nn
+}  // namespace fodp

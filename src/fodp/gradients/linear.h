@@ -7,7 +7,13 @@
 
 #include "fodp/gradients/tape.h"
 
-namespace fodp::nn {
+namespace fodp {
+
+// at::linear whose weight and bias (both or either trainable; the bias may be undefined) write to the tape: [rows, ..., in] to [rows, ...,
+// out]. They must be parameters or contiguous parts of them.
+at::Tensor recorded_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
+
+namespace nn {
 
 class LinearImpl : public torch::nn::Cloneable<LinearImpl>, public PrivateLayer {
  public:
@@ -18,7 +24,7 @@ class LinearImpl : public torch::nn::Cloneable<LinearImpl>, public PrivateLayer 
   void reset_parameters();  // as PyTorch's: uniform in +-1/sqrt(in_features)
   void pretty_print(std::ostream& stream) const override;
 
-  // [rows, in_features] -> [rows, out_features].
+  // [rows, ..., in_features] -> [rows, ..., out_features].
   at::Tensor forward(const at::Tensor& input);
 
   torch::nn::LinearOptions options;
@@ -27,4 +33,5 @@ class LinearImpl : public torch::nn::Cloneable<LinearImpl>, public PrivateLayer 
 
 TORCH_MODULE(Linear);
 
-}  // namespace fodp::nn
+}  // namespace nn
+}  // namespace fodp

@@ -1,11 +1,27 @@
 #include "fodp/gradients/parameters.h"
 
+#include <algorithm>
+
 #include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
 
 namespace fodp {
+namespace {
+
+// Whether two tensors share an element. Tensors that interleave in one storage count as sharing.
+bool overlap(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_alias_of(b)) return false;
+  const auto end = [](const at::Tensor& tensor) {
+    std::int64_t last = tensor.storage_offset();
+    for (std::int64_t axis = 0; axis < tensor.dim(); ++axis) last += std::max<std::int64_t>(0, tensor.size(axis) - 1) * tensor.stride(axis);
+    return last + 1;
+  };
+  return a.storage_offset() < end(b) && b.storage_offset() < end(a);
+}
+
+}  // namespace
 
 FlatParameters::FlatParameters(torch::nn::Module& module) {
   std::int64_t total = 0;
@@ -18,7 +34,7 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
         item.key(), at::toString(parameter.scalar_type()), parameter.device().str());
     for (std::size_t i = 0; i < tensors_.size(); ++i)
       check_privacy(
-          !tensors_[i].is_alias_of(parameter),
+          !overlap(tensors_[i], parameter),
           "parameters '{}' and '{}' share one tensor: their per-example gradients would be bounded one by one, not together; give each "
           "its own tensor",
           slices_[i].name, item.key());
@@ -41,9 +57,17 @@ std::span<float> FlatParameters::values() { return {flat_.data_ptr<float>(), sta
 std::span<const float> FlatParameters::values() const { return {flat_.data_ptr<float>(), static_cast<std::size_t>(size())}; }
 
 std::int64_t FlatParameters::offset_of(const at::Tensor& parameter) const {
-  if (!parameter.defined() || parameter.scalar_type() != at::kFloat) return -1;
+  if (!parameter.defined() || parameter.scalar_type() != at::kFloat || !parameter.is_contiguous()) return -1;
   const std::int64_t offset = parameter.data_ptr<float>() - flat_.data_ptr<float>();
-  return offset >= 0 && offset < size() ? offset : -1;
+  return offset >= 0 && offset + parameter.numel() <= size() ? offset : -1;
+}
+
+at::Tensor FlatParameters::place_of(const at::Tensor& parameter, const at::Tensor& vector) const {
+  return vector.narrow(0, offset_of(parameter), parameter.numel()).view(parameter.sizes());
+}
+
+const std::string& FlatParameters::name_at(std::int64_t offset) const {
+  return std::ranges::find_if(slices_, [&](const Slice& slice) { return offset < slice.offset + slice.size; })->name;
 }
 
 void FlatParameters::check_views() const {

@@ -32,8 +32,14 @@ class FlatParameters {
   std::span<float> values();
   std::span<const float> values() const;
 
-  // Where this parameter starts in the vector; -1 for a tensor that is not a view of it.
+  // Where this parameter, or part of one, starts in the vector; -1 for a tensor that is not a contiguous view of it.
   std::int64_t offset_of(const at::Tensor& parameter) const;
+
+  // The part of `vector`, which is laid out like this one, that belongs to the parameter, in its shape.
+  at::Tensor place_of(const at::Tensor& parameter, const at::Tensor& vector) const;
+
+  // The name of the parameter that this coordinate belongs to.
+  const std::string& name_at(std::int64_t offset) const;
 
   // The tensors as the modules hold them: views of the vector.
   const std::vector<at::Tensor>& tensors() const { return tensors_; }

@@ -1,8 +1,10 @@
 #include "fodp/gradients/tape.h"
 
+#include <algorithm>
 #include <string>
-#include <unordered_map>
+#include <utility>
 
+#include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
@@ -16,10 +18,17 @@ thread_local Tape* current_tape = nullptr;
 // What to use in place of a torch layer, by the end of its type's name.
 const std::pair<const char*, const char*> kInstead[] = {
     {"BatchNorm",
-     "it mixes the examples of a batch, so no gradient belongs to one example; use a norm over one example (group or layer norm), "
-     "or freeze it in eval mode"},
-    {"InstanceNorm", "use fodp's layers; with track_running_stats it also mixes examples"},
+     "it mixes the examples of a batch, so no gradient belongs to one example; use a norm over one example (fodp::nn::GroupNorm or "
+     "LayerNorm), or freeze it in eval mode"},
+    {"InstanceNorm", "use fodp::nn::GroupNorm with as many groups as channels, which is the same and keeps no running averages"},
     {"LinearImpl", "use fodp::nn::Linear, which takes the same options and state dict"},
+    {"Conv1dImpl", "use fodp::nn::Conv1d, which takes the same options and state dict"},
+    {"Conv2dImpl", "use fodp::nn::Conv2d, which takes the same options and state dict"},
+    {"EmbeddingImpl", "use fodp::nn::Embedding, which takes the same options and state dict"},
+    {"LayerNormImpl", "use fodp::nn::LayerNorm, which takes the same options and state dict"},
+    {"GroupNormImpl", "use fodp::nn::GroupNorm, which takes the same options and state dict"},
+    {"MultiheadAttention", "use fodp::nn::MultiheadAttention, which has the same state dict and takes rows first"},
+    {"Transformer", "build it from fodp::nn::MultiheadAttention, LayerNorm and Linear (examples/05_transformer)"},
 };
 
 std::string advice(const std::string& type) {
@@ -28,44 +37,68 @@ std::string advice(const std::string& type) {
   return "no layer of fodp::nn records its gradients per example; build it from fodp::nn layers or freeze it with requires_grad_(false)";
 }
 
-bool mixes_examples(const std::string& type) { return type.find("BatchNorm") != std::string::npos; }
+// InstanceNorm mixes through its running averages, which only exist when it has that buffer.
+bool mixes_examples(const torch::nn::Module& module) {
+  return module.name().find("BatchNorm") != std::string::npos ||
+         (module.name().find("InstanceNorm") != std::string::npos && !module.buffers(/*recurse=*/false).empty());
+}
 
 }  // namespace
 
-Tape* Tape::current() { return current_tape; }
+bool Tape::records(std::initializer_list<at::Tensor> parameters) {
+  if (current_tape == nullptr || !at::GradMode::is_enabled()) return false;
+  return std::ranges::any_of(parameters, [](const at::Tensor& parameter) { return parameter.defined() && parameter.requires_grad(); });
+}
+
+void Tape::add_to_current(std::unique_ptr<Record> record) {
+  check_privacy(current_tape != nullptr, "backward() through a recorded fodp::nn layer outside its recording");
+  current_tape->records_.push_back(std::move(record));
+}
 
 Tape::Recording::Recording(Tape& tape) : outer_(current_tape) { current_tape = &tape; }
 Tape::Recording::~Recording() { current_tape = outer_; }
 
-void Tape::check_covers(const FlatParameters& parameters) const {
-  std::unordered_map<std::int64_t, int> uses;
+void Tape::check_covers(const FlatParameters& parameters, std::int64_t rows) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> covered;  // where each part begins and ends
   for (const auto& record : records_)
-    for (const at::Tensor& parameter : record->parameters()) ++uses[parameters.offset_of(parameter)];
-  for (std::size_t i = 0; i < parameters.slices().size(); ++i) {
-    const FlatParameters::Slice& slice = parameters.slices()[i];
-    const int count = uses[slice.offset];
-    check_privacy(count != 0,
+    for (const at::Tensor& part : record->parameters()) {
+      const std::int64_t begin = parameters.offset_of(part);
+      check_privacy(
+          begin >= 0,
+          "a layer's weight of shape [{}] is not a parameter of the model: fodp::nn layers train their own parameters, not values "
+          "computed from others",
+          fmt::join(part.sizes(), ", "));
+      check_privacy(record->rows() == rows,
+                    "parameter '{}' did not meet as many rows as the batch has: every fodp::nn layer must have the rows in its first "
+                    "dimension and all other positions of a row behind it",
+                    parameters.name_at(begin));
+      covered.emplace_back(begin, begin + part.numel());
+    }
+  std::ranges::sort(covered);
+  std::int64_t end = 0;
+  const auto check_whole = [&](std::int64_t begin) {
+    check_privacy(begin <= end,
                   "parameter '{}' left no record in the backward pass: every trainable parameter must be used by the loss of each "
                   "example through its fodp::nn layer; freeze it with requires_grad_(false) if it is not meant to be trained",
-                  slice.name);
-    check_privacy(count == 1,
-                  "parameter '{}' was used {} times in one forward pass: the norm of the sum of its uses is not known from them one "
+                  parameters.name_at(end));
+  };
+  for (const auto& [begin, part_end] : covered) {
+    check_whole(begin);
+    check_privacy(begin >= end,
+                  "parameter '{}' was used more than once in one forward pass: the norm of the sum of its uses is not known from them one "
                   "by one; give each use its own layer",
-                  slice.name, count);
-    check_privacy(
-        !parameters.tensors()[i].grad().defined(),
-        "parameter '{}' received an ordinary gradient, which is not clipped per example: use it only inside its fodp::nn layer, and "
-        "do not call backward() on the model elsewhere without zero_grad()",
-        slice.name);
+                  parameters.name_at(begin));
+    end = part_end;
   }
+  check_whole(parameters.size());
 }
 
 void check_model(const torch::nn::Module& module) {
   for (const auto& item : module.named_modules("", /*include_self=*/true)) {
     const torch::nn::Module& part = *item.value();
     const std::string where = item.key().empty() ? "the model itself" : "layer '" + item.key() + "'";
-    const bool trainable_mixer = mixes_examples(part.name()) && part.is_training();
-    check_privacy(!trainable_mixer, "{} ({}) cannot be trained privately: {}", where, part.name(), advice(part.name()));
+    check_privacy(!part.is_training() || !mixes_examples(part), "{} ({}) cannot be trained privately: {}", where, part.name(),
+                  advice(part.name()));
     if (dynamic_cast<const PrivateLayer*>(&part) != nullptr) continue;
     for (const auto& parameter : part.named_parameters(/*recurse=*/false))
       check_privacy(!parameter.value().requires_grad(), "{} ({}) cannot be trained privately: its parameter '{}' is not covered: {}", where,

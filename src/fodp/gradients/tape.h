@@ -2,11 +2,12 @@
 // rows, without ever storing a gradient per row (book-keeping; Bu et al. 2023, "Differentially private optimization on large model at small
 // cost").
 //
-// A layer takes part by deriving its module from PrivateLayer and, in backward, calling Tape::add with its Record. Only input gradients
-// flow through autograd: no parameter ever gets a `.grad`.
+// A layer takes part by deriving its module from PrivateLayer and, in backward, calling Tape::add_to_current with its Record. Only input
+// gradients flow through autograd: no parameter ever gets a `.grad`.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -32,7 +33,9 @@ class Record {
  public:
   virtual ~Record() = default;
 
-  // The trainable parameters it covers.
+  virtual std::int64_t rows() const = 0;
+
+  // The trainable parameters it covers: whole ones, or contiguous parts.
   virtual std::vector<at::Tensor> parameters() const = 0;
 
   // squared[i] += |gradient of row i|^2 over these parameters, in double. Not finite where the gradient is not.
@@ -47,8 +50,11 @@ class Record {
 
 class Tape {
  public:
-  // The tape that layers on this thread write to; null outside a recording.
-  static Tape* current();
+  // Whether a layer is to record: inside a recording, with gradients on and one of these (undefined ones aside) trainable.
+  static bool records(std::initializer_list<at::Tensor> parameters);
+
+  // What a layer's backward calls. PrivacyError outside a recording.
+  static void add_to_current(std::unique_ptr<Record> record);
 
   // Makes `tape` the thread's tape while it lives.
   class Recording {
@@ -62,17 +68,18 @@ class Tape {
     Tape* outer_;
   };
 
-  void add(std::unique_ptr<Record> record) { records_.push_back(std::move(record)); }
   std::span<const std::unique_ptr<Record>> records() const { return records_; }
 
-  // After a backward pass: every trainable parameter has exactly one record and none has a `.grad`. PrivacyError naming the parameter.
-  void check_covers(const FlatParameters& parameters) const;
+  // After a backward pass over so many rows: every trainable parameter has exactly one record, and every record these rows. PrivacyError
+  // naming the parameter.
+  void check_covers(const FlatParameters& parameters, std::int64_t rows) const;
 
  private:
   std::vector<std::unique_ptr<Record>> records_;
 };
 
-// Refuses by name, with what to use instead, every module that mixes examples and every trainable parameter that no PrivateLayer covers.
+// Refuses by name, with what to use instead, every module that mixes examples in the mode it is in and every trainable parameter that no
+// PrivateLayer covers.
 void check_model(const torch::nn::Module& module);
 
 }  // namespace fodp

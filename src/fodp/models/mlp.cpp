@@ -1,9 +1,9 @@
 // Flatten, Linear, activation, ..., Linear.
-#include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
 #include "fodp/gradients/linear.h"
+#include "fodp/models/activation.h"
 #include "fodp/models/model.h"
 
 namespace fodp {
@@ -14,8 +14,7 @@ Model make_mlp(const ModelOptions& options, const InputShape& shape) {
   for (std::int64_t hidden : options.hidden) {
     check_input(hidden >= 1, "--hidden: {} is not allowed; a layer has at least 1 unit", hidden);
     layers->push_back(nn::Linear(width, hidden));
-    if (options.activation == Activation::tanh) layers->push_back(torch::nn::Tanh());
-    if (options.activation == Activation::relu) layers->push_back(torch::nn::ReLU());
+    push_activation(layers, options.activation);
     width = hidden;
   }
   layers->push_back(nn::Linear(width, shape.classes));

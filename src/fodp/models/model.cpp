@@ -10,10 +10,11 @@ Model make_model(const ModelOptions& options, const InputShape& shape) {
     case ModelKind::mlp:
       return make_mlp(options, shape);
     case ModelKind::cnn:
+      return make_cnn(options, shape);
     case ModelKind::resnet:
-      break;
+      return make_resnet(options, shape);
   }
-  throw InputError(fmt::format("--model: {} is not in this version: use mlp", enum_name(options.model)));
+  throw FaultError("a model that is not in the table");
 }
 
 }  // namespace fodp

@@ -1,4 +1,5 @@
-// The models that the command line trains: what torch.nn.Sequential of the same modules would be, with its state-dict names and order.
+// The models that the command line trains. mlp and cnn are what torch.nn.Sequential of the same modules would be, with its state-dict names
+// and order; docs/models.md has the Python lines that load each.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,9 @@ struct ModelOptions {
 
   static auto fields() {
     return std::tuple{
-        field("model", &ModelOptions::model, "mlp"),
+        field("model", &ModelOptions::model, "mlp; cnn: two convolutions and two linear layers; resnet: ResNet-20 with GroupNorm"),
         field("hidden", &ModelOptions::hidden, "hidden layers of the mlp, as 64,32", between(1, 1 << 20)),
-        field("activation", &ModelOptions::activation, "tanh or relu"),
+        field("activation", &ModelOptions::activation, "tanh or relu, of mlp and cnn"),
     };
   }
 };
@@ -53,9 +54,12 @@ struct Model {
   std::function<at::Tensor(const at::Tensor&)> forward;  // [rows, channels, height, width] -> [rows, classes]
 };
 
-// Parameters start as PyTorch's layers do, from torch's generator. InputError for a model that is not there yet.
+// Parameters start as PyTorch's layers do, from torch's generator. InputError for options that the model cannot have.
 Model make_model(const ModelOptions& options, const InputShape& shape);
 
+// Each model's file defines one.
 Model make_mlp(const ModelOptions& options, const InputShape& shape);
+Model make_cnn(const ModelOptions& options, const InputShape& shape);
+Model make_resnet(const ModelOptions& options, const InputShape& shape);
 
 }  // namespace fodp

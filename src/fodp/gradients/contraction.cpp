@@ -1,0 +1,84 @@
+#include "fodp/gradients/contraction.h"
+
+#include <algorithm>
+
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
+
+#include "fodp/base/check.h"
+
+namespace fodp {
+namespace {
+
+void add_per_example(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
+  const std::int64_t rows = inputs.size(0), each = std::max<std::int64_t>(1, inputs.size(1) * output_gradients.size(1));
+  const std::int64_t chunk = std::max<std::int64_t>(1, kChunkElements / each);
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t count = std::min(chunk, rows - begin);
+    const at::Tensor gradients = output_gradients.narrow(0, begin, count).bmm(inputs.narrow(0, begin, count).transpose(1, 2));
+    add_squared_norms_of_rows(gradients, squared.subspan(begin, count));
+  }
+}
+
+double trace(const double* gram, std::int64_t positions) {
+  double sum = 0;
+  for (std::int64_t t = 0; t < positions; ++t) sum += gram[t * (positions + 1)];
+  return sum;
+}
+
+void add_ghost(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
+  const std::int64_t rows = inputs.size(0), positions = inputs.size(2);
+  const std::int64_t each = std::max<std::int64_t>(1, positions * (inputs.size(1) + output_gradients.size(1) + 2 * positions));
+  const std::int64_t chunk = std::max<std::int64_t>(1, kChunkElements / each);
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t count = std::min(chunk, rows - begin);
+    const auto gram = [&](const at::Tensor& factor) {
+      const at::Tensor exact = factor.narrow(0, begin, count).to(at::kDouble);
+      return exact.transpose(1, 2).bmm(exact).contiguous();
+    };
+    const at::Tensor of_inputs = gram(inputs), of_gradients = gram(output_gradients);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double* a = of_inputs.data_ptr<double>() + i * positions * positions;
+      const double* b = of_gradients.data_ptr<double>() + i * positions * positions;
+      double sum = 0;
+      for (std::int64_t k = 0; k < positions * positions; ++k) sum += a[k] * b[k];
+      if (sum < kGhostCancels * trace(a, positions) * trace(b, positions))
+        add_per_example(inputs.narrow(0, begin + i, 1), output_gradients.narrow(0, begin + i, 1), squared.subspan(begin + i, 1));
+      else
+        squared[begin + i] += sum;  // NaN too: it compares with nothing
+    }
+  }
+}
+
+}  // namespace
+
+double squared_norm(std::span<const float> values) {
+  double sums[4] = {};  // independent chains: the compiler may not reorder one
+  const std::size_t count = values.size();
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4)
+    for (int lane = 0; lane < 4; ++lane) sums[lane] += static_cast<double>(values[k + lane]) * values[k + lane];
+  for (; k < count; ++k) sums[0] += static_cast<double>(values[k]) * values[k];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared) {
+  const at::Tensor values = rows.contiguous();
+  const std::size_t each = squared.empty() ? 0 : static_cast<std::size_t>(values.numel()) / squared.size();
+  for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += squared_norm({values.data_ptr<float>() + i * each, each});
+}
+
+void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
+  if (inputs.size(2) == 1) {  // rank one: exact without forming it
+    const at::Tensor a = inputs.contiguous(), b = output_gradients.contiguous();
+    const auto in = static_cast<std::size_t>(a.size(1)), out = static_cast<std::size_t>(b.size(1));
+    for (std::size_t i = 0; i < squared.size(); ++i)
+      squared[i] += squared_norm({a.data_ptr<float>() + i * in, in}) * squared_norm({b.data_ptr<float>() + i * out, out});
+  } else if (ghost_is_cheaper(inputs.size(1), output_gradients.size(1), inputs.size(2))) {
+    add_ghost(inputs, output_gradients, squared);
+  } else {
+    add_per_example(inputs, output_gradients, squared);
+  }
+}
+
+}  // namespace fodp

@@ -1,0 +1,204 @@
+#include "fodp/gradients/conv.h"
+
+#include <cmath>
+
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/im2col.h>
+#include <fmt/ranges.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/nn/functional/padding.h>
+#include <torch/nn/init.h>
+
+#include "fodp/base/check.h"
+#include "fodp/gradients/contraction.h"
+#include "fodp/gradients/parameters.h"
+
+namespace fodp {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Two spatial dimensions; one is a height of 1.
+struct ConvShape {
+  std::vector<std::int64_t> stride, padding, dilation;
+  std::int64_t groups;
+};
+
+at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const ConvShape& shape) {
+  return at::convolution(input, weight, bias, shape.stride, shape.padding, shape.dilation, /*transposed=*/false, {0, 0}, shape.groups);
+}
+
+// Gradients of the input, of the weight and of the bias: those that `wanted` asks for.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_of(const at::Tensor& output_gradient, const at::Tensor& input,
+                                                           const at::Tensor& weight, const ConvShape& shape, std::array<bool, 3> wanted) {
+  return at::convolution_backward(output_gradient, input, weight, at::OptionalIntArrayRef({weight.size(0)}), shape.stride, shape.padding,
+                                  shape.dilation, /*transposed=*/false, {0, 0}, shape.groups, wanted);
+}
+
+// After unfolding, a weight meets a row once per place of the output: contraction.h. Input and output gradient are kept as they are and
+// unfolded a few rows at a time, since unfolded inputs are as many times larger as the kernel has cells.
+class ConvRecord : public Record {
+ public:
+  ConvRecord(at::Tensor weight, at::Tensor bias, at::Tensor input, at::Tensor output_gradient, ConvShape shape)
+      : weight_(std::move(weight)),
+        bias_(std::move(bias)),
+        input_(std::move(input)),
+        output_gradient_(output_gradient.contiguous()),
+        shape_(std::move(shape)) {}
+
+  std::int64_t rows() const override { return input_.size(0); }
+
+  std::vector<at::Tensor> parameters() const override {
+    std::vector<at::Tensor> covered;
+    if (weight_.requires_grad()) covered.push_back(weight_);
+    if (has_bias()) covered.push_back(bias_);
+    return covered;
+  }
+
+  void add_squared_norms(std::span<double> squared) const override {
+    const at::Tensor gradient = output_gradient_.flatten(2);  // [rows, out channels, places]
+    if (has_bias()) add_squared_norms_of_rows(gradient.sum(2), squared);
+    if (!weight_.requires_grad()) return;
+    const std::int64_t places = gradient.size(2), cells = weight_.size(1) * weight_.size(2) * weight_.size(3);
+    const std::int64_t out = weight_.size(0) / shape_.groups;
+    const std::int64_t chunk = std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, cells * shape_.groups * places));
+    for (std::int64_t begin = 0; begin < rows(); begin += chunk) {
+      const std::int64_t count = std::min(chunk, rows() - begin);
+      const at::Tensor unfolded =
+          at::im2col(input_.narrow(0, begin, count), weight_.sizes().slice(2), shape_.dilation, shape_.padding, shape_.stride);
+      const at::Tensor of_rows = gradient.narrow(0, begin, count);
+      for (std::int64_t group = 0; group < shape_.groups; ++group)
+        add_contracted_squared_norms(unfolded.narrow(1, group * cells, cells), of_rows.narrow(1, group * out, out),
+                                     squared.subspan(begin, count));
+    }
+  }
+
+  void clear_rows(const at::Tensor& rows) override {
+    input_ = input_.index_fill(0, rows, 0);
+    output_gradient_ = output_gradient_.index_fill(0, rows, 0);
+  }
+
+  void write_weighted_sum(const at::Tensor& weights, const FlatParameters& flat, const at::Tensor& sum) const override {
+    const at::Tensor scaled = output_gradient_ * weights.view({-1, 1, 1, 1});
+    const auto [of_input, of_weight, of_bias] = backward_of(scaled, input_, weight_, shape_, {false, weight_.requires_grad(), has_bias()});
+    if (weight_.requires_grad()) flat.place_of(weight_, sum).copy_(of_weight);
+    if (has_bias()) flat.place_of(bias_, sum).copy_(of_bias);
+  }
+
+ private:
+  bool has_bias() const { return bias_.numel() > 0 && bias_.requires_grad(); }
+
+  at::Tensor weight_, bias_, input_, output_gradient_;
+  ConvShape shape_;
+};
+
+// Weight and bias are autograd inputs that get no gradient, as in linear.cpp.
+struct ConvFunction : torch::autograd::Function<ConvFunction> {
+  static at::Tensor forward(AutogradContext* context, at::Tensor input, at::Tensor weight, at::Tensor bias, ConvShape shape) {
+    context->saved_data["wants_input_gradient"] = input.requires_grad();
+    context->saved_data["stride"] = shape.stride;
+    context->saved_data["padding"] = shape.padding;
+    context->saved_data["dilation"] = shape.dilation;
+    context->saved_data["groups"] = shape.groups;
+    context->save_for_backward({input, weight, bias});
+    return convolve(input, weight, bias.numel() > 0 ? bias : at::Tensor(), shape);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto numbers = [&](const char* name) { return context->saved_data[name].toIntVector(); };
+    const ConvShape shape{numbers("stride"), numbers("padding"), numbers("dilation"), context->saved_data["groups"].toInt()};
+    at::Tensor input_gradient;
+    if (context->saved_data["wants_input_gradient"].toBool())
+      input_gradient = std::get<0>(backward_of(gradients[0], saved[0], saved[1], shape, {true, false, false}));
+    Tape::add_to_current(std::make_unique<ConvRecord>(saved[1], saved[2], saved[0], gradients[0], shape));
+    return {input_gradient, at::Tensor(), at::Tensor(), at::Tensor()};
+  }
+};
+
+at::Tensor recorded_convolution(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const ConvShape& shape) {
+  if (!Tape::records({weight, bias})) return convolve(input, weight, bias, shape);
+  return ConvFunction::apply(input, weight, bias.defined() ? bias : weight.new_empty({0}), shape);
+}
+
+}  // namespace
+
+namespace nn {
+
+template <std::size_t D, class Derived>
+ConvImpl<D, Derived>::ConvImpl(const torch::nn::ConvOptions<D>& options_) : options(options_) {
+  check_input(options.groups() >= 1 && options.in_channels() % options.groups() == 0 && options.out_channels() % options.groups() == 0,
+              "fodp::nn::Conv{}d: {} groups: must divide {} input and {} output channels", D, options.groups(), options.in_channels(),
+              options.out_channels());
+  reset();
+}
+
+template <std::size_t D, class Derived>
+void ConvImpl<D, Derived>::reset() {
+  std::vector<std::int64_t> shape{options.out_channels(), options.in_channels() / options.groups()};
+  shape.insert(shape.end(), options.kernel_size()->begin(), options.kernel_size()->end());
+  weight = this->register_parameter("weight", torch::empty(shape));
+  bias = this->register_parameter("bias", options.bias() ? torch::empty(options.out_channels()) : at::Tensor(), options.bias());
+  reset_parameters();
+}
+
+template <std::size_t D, class Derived>
+void ConvImpl<D, Derived>::reset_parameters() {
+  torch::nn::init::kaiming_uniform_(weight, std::sqrt(5));
+  if (bias.defined()) {
+    const double bound = 1 / std::sqrt(static_cast<double>(weight[0].numel()));
+    torch::nn::init::uniform_(bias, -bound, bound);
+  }
+}
+
+template <std::size_t D, class Derived>
+void ConvImpl<D, Derived>::pretty_print(std::ostream& stream) const {
+  stream << fmt::format("fodp::nn::Conv{}d({}, {}, kernel_size=({}), stride=({}), groups={}, bias={})", D, options.in_channels(),
+                        options.out_channels(), fmt::join(*options.kernel_size(), ", "), fmt::join(*options.stride(), ", "),
+                        options.groups(), options.bias());
+}
+
+template <std::size_t D, class Derived>
+at::Tensor ConvImpl<D, Derived>::forward(const at::Tensor& input) {
+  check_input(input.dim() == D + 2 && input.size(1) == options.in_channels(),
+              "fodp::nn::Conv{}d takes [rows, {}, {}], got [{}]: rows come first", D, options.in_channels(),
+              D == 1 ? "length" : "height, width", fmt::join(input.sizes(), ", "));
+  // Padding with zeros on both sides alike is the convolution's own; any other is done before it.
+  std::vector<std::int64_t> padding(D, 0), before;
+  if (const auto* numbers = get_if<torch::ExpandingArray<D>>(&options.padding())) {
+    padding.assign((*numbers)->begin(), (*numbers)->end());
+  } else if (holds_alternative<torch::enumtype::kSame>(options.padding())) {
+    for (std::size_t axis = D; axis-- > 0;) {
+      const std::int64_t all = options.dilation()->at(axis) * (options.kernel_size()->at(axis) - 1);
+      before.insert(before.end(), {all / 2, all - all / 2});
+    }
+    check_input(std::ranges::all_of(*options.stride(), [](std::int64_t stride) { return stride == 1; }),
+                "fodp::nn::Conv{}d: padding 'same' needs a stride of 1", D);
+  }
+  namespace F = torch::nn::functional;
+  F::PadFuncOptions::mode_t mode = torch::kConstant;
+  if (holds_alternative<torch::enumtype::kReflect>(options.padding_mode())) mode = torch::kReflect;
+  if (holds_alternative<torch::enumtype::kReplicate>(options.padding_mode())) mode = torch::kReplicate;
+  if (holds_alternative<torch::enumtype::kCircular>(options.padding_mode())) mode = torch::kCircular;
+  if (before.empty() && !holds_alternative<torch::enumtype::kConstant>(mode)) {
+    for (std::size_t axis = D; axis-- > 0;) before.insert(before.end(), 2, padding[axis]);
+    padding.assign(D, 0);
+  }
+  const at::Tensor padded = before.empty() ? input : F::pad(input, F::PadFuncOptions(before).mode(mode));
+
+  const auto two = [](const torch::ExpandingArray<D>& numbers) { return std::vector<std::int64_t>(numbers->begin(), numbers->end()); };
+  ConvShape shape{two(options.stride()), padding, two(options.dilation()), options.groups()};
+  if constexpr (D == 2) return recorded_convolution(padded, weight, bias, shape);
+  shape.stride.insert(shape.stride.begin(), 1);
+  shape.padding.insert(shape.padding.begin(), 0);
+  shape.dilation.insert(shape.dilation.begin(), 1);
+  return recorded_convolution(padded.unsqueeze(2), weight.unsqueeze(2), bias, shape).squeeze(2);
+}
+
+template class ConvImpl<1, Conv1dImpl>;
+template class ConvImpl<2, Conv2dImpl>;
+
+}  // namespace nn
+}  // namespace fodp

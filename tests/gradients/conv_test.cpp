@@ -1,0 +1,109 @@
+#include "fodp/gradients/conv.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/utils.h>
+
+#include "fodp/base/check.h"
+#include "gradients/agreement.h"
+
+namespace fodp {
+namespace {
+
+using testing::expect_equals_one_by_one;
+
+template <class Ours, class Theirs>
+void expect_agreement(const typename Ours::Impl& like, const at::Tensor& inputs) {
+  // Behind another layer too, so that the gradient of the input counts.
+  auto second = like.options;
+  second.in_channels(like.options.out_channels()).out_channels(2 * like.options.groups());
+  torch::nn::Sequential ours(Ours(like.options), torch::nn::Tanh(), Ours(second));
+  torch::nn::Sequential theirs(Theirs(like.options), torch::nn::Tanh(), Theirs(second));
+  expect_equals_one_by_one(
+      *ours, [&](const at::Tensor& x) { return ours->forward(x); }, *theirs, [&](const at::Tensor& x) { return theirs->forward(x); },
+      inputs, 3e-4);
+}
+
+TEST(Conv2d, ClippedSumAndNormsEqualAutogradOneByOne) {
+  std::mt19937 engine(6);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine); };
+  for (int i = 0; i < 20; ++i) {
+    torch::manual_seed(i);
+    const std::int64_t groups = pick(1, 3), rows = i < 2 ? i : pick(2, 9);
+    torch::nn::Conv2dOptions options(groups * pick(1, 3), groups * pick(1, 4), {pick(1, 3), pick(1, 3)});
+    options.stride({pick(1, 2), pick(1, 2)})
+        .padding({pick(0, 2), pick(0, 2)})
+        .dilation({pick(1, 2), pick(1, 2)})
+        .groups(groups)
+        .bias(i % 3 != 0);
+    expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options),
+                                                    torch::randn({rows, options.in_channels(), pick(13, 16), pick(13, 16)}));
+  }
+}
+
+TEST(Conv1d, ClippedSumAndNormsEqualAutogradOneByOne) {
+  std::mt19937 engine(7);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine); };
+  for (int i = 0; i < 20; ++i) {
+    torch::manual_seed(i);
+    const std::int64_t groups = pick(1, 3), rows = i < 2 ? i : pick(2, 9);
+    torch::nn::Conv1dOptions options(groups * pick(1, 3), groups * pick(1, 4), pick(1, 4));
+    options.stride(pick(1, 2)).padding(pick(0, 2)).dilation(pick(1, 2)).groups(groups).bias(i % 3 != 0);
+    expect_agreement<nn::Conv1d, torch::nn::Conv1d>(nn::Conv1dImpl(options), torch::randn({rows, options.in_channels(), pick(20, 30)}));
+  }
+}
+
+TEST(Conv2d, PaddingModesAreTorchs) {
+  for (int mode = 0; mode < 5; ++mode) {
+    auto options = torch::nn::Conv2dOptions(2, 3, {3, 2}).padding({1, 1});
+    if (mode == 0) options.padding(torch::kSame);
+    if (mode == 1) options.padding(torch::kValid);
+    if (mode == 2) options.padding_mode(torch::kReflect);
+    if (mode == 3) options.padding_mode(torch::kReplicate);
+    if (mode == 4) options.padding_mode(torch::kCircular);
+    expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options), torch::randn({3, 2, 8, 7}));
+  }
+}
+
+// Deep layers of small images take the ghost norm.
+TEST(Conv2d, ManyChannelsAndFewPlaces) {
+  torch::manual_seed(1);
+  const auto options = torch::nn::Conv2dOptions(30, 40, 3).padding(1);
+  expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options), torch::randn({4, 30, 3, 3}));
+}
+
+TEST(Conv2d, AConstantImageHasAFiniteNorm) {
+  torch::manual_seed(1);
+  const auto options = torch::nn::Conv2dOptions(3, 8, 3);
+  expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options), torch::full({2, 3, 16, 16}, 2.5));
+}
+
+TEST(Conv2d, StartsWithPyTorchsValues) {
+  torch::manual_seed(11);
+  nn::Conv2d ours(3, 5, 4);
+  torch::manual_seed(11);
+  torch::nn::Conv2d theirs(3, 5, 4);
+  EXPECT_TRUE(ours->weight.equal(theirs->weight));
+  EXPECT_TRUE(ours->bias.equal(theirs->bias));
+}
+
+TEST(Conv2d, BadShapesAreRefused) {
+  EXPECT_THROW(nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 2).groups(2)), InputError);
+  EXPECT_THROW(nn::Conv2d(3, 4, 2)->forward(torch::ones({3, 8, 8})), InputError);
+  EXPECT_THROW(nn::Conv2d(3, 4, 2)->forward(torch::ones({1, 4, 8, 8})), InputError);
+}
+
+TEST(Conv2d, CloneIsIndependent) {
+  nn::Conv2d layer(1, 2, 3);
+  auto copy = std::dynamic_pointer_cast<nn::Conv2dImpl>(layer->clone());
+  ASSERT_TRUE(copy);
+  copy->weight.data().fill_(9);
+  EXPECT_NE(layer->weight.max().item<float>(), 9);
+}
+
+}  // namespace
+}  // namespace fodp
