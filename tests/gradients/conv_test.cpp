@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -80,6 +81,33 @@ TEST(Conv2d, AConstantImageHasAFiniteNorm) {
   torch::manual_seed(1);
   const auto options = torch::nn::Conv2dOptions(3, 8, 3);
   expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options), torch::full({2, 3, 16, 16}, 2.5));
+}
+
+// oneDNN's weight gradients are wrong inside a parallel region: gradients/side_by_side.h.
+TEST(Conv2d, BlocksSideBySideGiveTheSameBitsAsOneAfterTheOther) {
+  torch::manual_seed(2);
+  torch::nn::Sequential model(nn::Conv2d(torch::nn::Conv2dOptions(1, 16, 8).stride(2).padding(3)), torch::nn::Tanh(),
+                              nn::Conv2d(torch::nn::Conv2dOptions(16, 8, 4).stride(2)));
+  FlatParameters flat(*model);
+  const Clipper clipper(
+      *model, flat,
+      [&](const at::Tensor& x, const at::Tensor&) {
+        return model->forward(x).square().sum(at::IntArrayRef({1, 2, 3}));
+      },
+      {}, 128);
+  const at::Tensor images = torch::randn({96, 1, 28, 28});
+  Blocks blocks(6);
+  for (std::int64_t i = 0; i < 96; ++i) blocks[i / 16].push_back(i);
+  const auto sum = [&](int threads) {
+    at::set_num_threads(threads);
+    return testing::opened(clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> rows) {
+      return Batch{images.slice(0, rows.front(), rows.back() + 1), at::Tensor()};
+    }));
+  };
+  const int before = at::get_num_threads();
+  const auto alone = sum(1);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(2), alone);
+  at::set_num_threads(before);
 }
 
 TEST(Conv2d, StartsWithPyTorchsValues) {

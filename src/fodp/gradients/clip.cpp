@@ -12,6 +12,7 @@
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/side_by_side.h"
 #include "fodp/gradients/tape.h"
 #include "fodp/noise/lattice.h"
 
@@ -123,6 +124,7 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const 
   total.grid_ = grid_;
   total.slack_ = slack_;
 
+  const SideBySide side_by_side;
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
   // Blocks are taken one by one, since they differ in cost; integer addition makes the order irrelevant.

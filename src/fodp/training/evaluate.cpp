@@ -9,6 +9,8 @@
 #include <ATen/ops/eq.h>
 #include <ATen/ops/sum.h>
 
+#include "fodp/gradients/side_by_side.h"
+
 namespace fodp {
 
 at::Tensor row_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
@@ -20,6 +22,7 @@ TestResult evaluate(const Model& model, const Examples& test) {
   const std::int64_t blocks = (test.size() + kRows - 1) / kRows;
   std::vector<double> losses(blocks);
   std::vector<std::int64_t> hits(blocks);
+  const SideBySide side_by_side;
   at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
     const at::NoGradGuard no_gradients;
     for (std::int64_t b = first; b < last; ++b) {
