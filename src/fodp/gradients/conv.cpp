@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/im2col.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -30,7 +32,7 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at:
   return at::convolution(input, weight, bias, shape.stride, shape.padding, shape.dilation, /*transposed=*/false, {0, 0}, shape.groups);
 }
 
-// Gradients of the input, of the weight and of the bias: those that `wanted` asks for.
+// Gradients of the input, of the weight and of the bias: those that are wanted.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_of(const at::Tensor& output_gradient, const at::Tensor& input,
                                                            const at::Tensor& weight, const ConvShape& shape, std::array<bool, 3> wanted) {
   return at::convolution_backward(output_gradient, input, weight, at::OptionalIntArrayRef({weight.size(0)}), shape.stride, shape.padding,
@@ -38,10 +40,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_of(const at::Tensor& out
 }
 
 // After unfolding, a weight meets a row once per place of the output: contraction.h. Input and output gradient are kept as they are and
-// unfolded a few rows at a time, since unfolded inputs are as many times larger as the kernel has cells.
+// unfolded a few rows at a time, since unfolded inputs are as many times larger as the kernel has cells. Where a row's weight gradient is
+// not much larger than what is kept anyway, it is formed once, for norm and sum both.
 class ConvRecord : public Record {
  public:
-  ConvRecord(at::Tensor weight, at::Tensor bias, at::Tensor input, at::Tensor output_gradient, ConvShape shape)
+  ConvRecord(at::Tensor weight, at::Tensor bias, at::Tensor input, const at::Tensor& output_gradient, ConvShape shape)
       : weight_(std::move(weight)),
         bias_(std::move(bias)),
         input_(std::move(input)),
@@ -57,40 +60,60 @@ class ConvRecord : public Record {
     return covered;
   }
 
-  void add_squared_norms(std::span<double> squared) const override {
-    const at::Tensor gradient = output_gradient_.flatten(2);  // [rows, out channels, places]
-    if (has_bias()) add_squared_norms_of_rows(gradient.sum(2), squared);
+  void add_squared_norms(std::span<double> squared) override {
+    if (has_bias()) add_squared_norms_of_rows(output_gradient_.flatten(2).sum(2), squared);
     if (!weight_.requires_grad()) return;
-    const std::int64_t places = gradient.size(2), cells = weight_.size(1) * weight_.size(2) * weight_.size(3);
-    const std::int64_t out = weight_.size(0) / shape_.groups;
-    const std::int64_t chunk = std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, cells * shape_.groups * places));
-    for (std::int64_t begin = 0; begin < rows(); begin += chunk) {
-      const std::int64_t count = std::min(chunk, rows() - begin);
-      const at::Tensor unfolded =
-          at::im2col(input_.narrow(0, begin, count), weight_.sizes().slice(2), shape_.dilation, shape_.padding, shape_.stride);
-      const at::Tensor of_rows = gradient.narrow(0, begin, count);
-      for (std::int64_t group = 0; group < shape_.groups; ++group)
-        add_contracted_squared_norms(unfolded.narrow(1, group * cells, cells), of_rows.narrow(1, group * out, out),
-                                     squared.subspan(begin, count));
-    }
+    const std::int64_t groups = shape_.groups, out = weight_.size(0) / groups, in = weight_[0].numel();
+    const bool ghost = ghost_is_cheaper(in, out, output_gradient_.size(2) * output_gradient_.size(3));
+    if (!ghost && weight_.numel() * rows() <= kMostTimesLarger * (input_.numel() + output_gradient_.numel()))
+      gradients_ = at::empty({rows(), groups, out, in}, weight_.options());
+    for_unfolded_rows(
+        [&](std::int64_t begin, std::int64_t count, std::int64_t group, const at::Tensor& inputs, const at::Tensor& gradients) {
+          if (gradients_.defined())
+            gradients_.narrow(0, begin, count).select(1, group).copy_(gradients.bmm(inputs.transpose(1, 2)));
+          else
+            add_contracted_squared_norms(inputs, gradients, squared.subspan(begin, count));
+        });
+    if (gradients_.defined()) add_squared_norms_of_rows(gradients_, squared);
   }
 
   void clear_rows(const at::Tensor& rows) override {
     input_ = input_.index_fill(0, rows, 0);
     output_gradient_ = output_gradient_.index_fill(0, rows, 0);
+    if (gradients_.defined()) gradients_.index_fill_(0, rows, 0);
   }
 
   void write_weighted_sum(const at::Tensor& weights, const FlatParameters& flat, const at::Tensor& sum) const override {
+    const bool from_factors = weight_.requires_grad() && !gradients_.defined();
     const at::Tensor scaled = output_gradient_ * weights.view({-1, 1, 1, 1});
-    const auto [of_input, of_weight, of_bias] = backward_of(scaled, input_, weight_, shape_, {false, weight_.requires_grad(), has_bias()});
-    if (weight_.requires_grad()) flat.place_of(weight_, sum).copy_(of_weight);
-    if (has_bias()) flat.place_of(bias_, sum).copy_(of_bias);
+    if (from_factors) flat.place_of(weight_, sum).copy_(std::get<1>(backward_of(scaled, input_, weight_, shape_, {false, true, false})));
+    if (gradients_.defined()) flat.place_of(weight_, sum).copy_(weights.matmul(gradients_.flatten(1)).view(weight_.sizes()));
+    if (has_bias()) flat.place_of(bias_, sum).copy_(scaled.sum(at::IntArrayRef({0, 2, 3})));
   }
 
  private:
+  static constexpr std::int64_t kMostTimesLarger = 3;
+
   bool has_bias() const { return bias_.numel() > 0 && bias_.requires_grad(); }
 
+  // f(first row, rows, group, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a time.
+  template <class F>
+  void for_unfolded_rows(F&& f) const {
+    const at::Tensor gradient = output_gradient_.flatten(2);
+    const std::int64_t in = weight_[0].numel(), out = weight_.size(0) / shape_.groups;
+    const std::int64_t each = std::max<std::int64_t>(1, in * shape_.groups * gradient.size(2));
+    const std::int64_t chunk = std::max<std::int64_t>(1, kChunkElements / each);
+    for (std::int64_t begin = 0; begin < rows(); begin += chunk) {
+      const std::int64_t count = std::min(chunk, rows() - begin);
+      const at::Tensor unfolded =
+          at::im2col(input_.narrow(0, begin, count), weight_.sizes().slice(2), shape_.dilation, shape_.padding, shape_.stride);
+      for (std::int64_t group = 0; group < shape_.groups; ++group)
+        f(begin, count, group, unfolded.narrow(1, group * in, in), gradient.narrow(0, begin, count).narrow(1, group * out, out));
+    }
+  }
+
   at::Tensor weight_, bias_, input_, output_gradient_;
+  at::Tensor gradients_;  // of the weight, [rows, groups, out, in], where they were formed
   ConvShape shape_;
 };
 

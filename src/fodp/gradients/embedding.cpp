@@ -33,7 +33,7 @@ class EmbeddingRecord : public Record {
   std::int64_t rows() const override { return indices_.size(0); }
   std::vector<at::Tensor> parameters() const override { return {weight_}; }
 
-  void add_squared_norms(std::span<double> squared) const override {
+  void add_squared_norms(std::span<double> squared) override {
     const std::int64_t positions = indices_.size(1), width = weight_.size(1);
     std::vector<std::int64_t> order(positions);
     std::vector<double> line(width);

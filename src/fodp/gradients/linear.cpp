@@ -40,7 +40,7 @@ class LinearRecord : public Record {
     return covered;
   }
 
-  void add_squared_norms(std::span<double> squared) const override {
+  void add_squared_norms(std::span<double> squared) override {
     if (weight_.requires_grad()) add_contracted_squared_norms(input_.transpose(1, 2), output_gradient_.transpose(1, 2), squared);
     if (has_bias()) add_squared_norms_of_rows(output_gradient_.size(1) == 1 ? output_gradient_ : output_gradient_.sum(1), squared);
   }

@@ -39,7 +39,7 @@ class Record {
   virtual std::vector<at::Tensor> parameters() const = 0;
 
   // squared[i] += |gradient of row i|^2 over these parameters, in double. Not finite where the gradient is not.
-  virtual void add_squared_norms(std::span<double> squared) const = 0;
+  virtual void add_squared_norms(std::span<double> squared) = 0;
 
   // Zero-fills these rows in every factor, so that not even zero times NaN remains. Must leave tensors that others hold as they are.
   virtual void clear_rows(const at::Tensor& rows) = 0;
