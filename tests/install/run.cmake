@@ -16,3 +16,18 @@ run(${stage}/build/consumer_core)
 run(${stage}/build/consumer_torch)
 run(${stage}/prefix/bin/fodp account --sample-rate .01 --noise-multiplier 1 --steps 100 --delta 1e-5)
 run(${stage}/prefix/bin/fodp methods)
+
+# The examples, as their readers build them, each in an empty folder.
+run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/../../examples -B ${stage}/examples -G Ninja -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build ${stage}/examples)
+file(GLOB examples ${SOURCE_DIR}/../../examples/*.cpp)
+foreach(example IN LISTS examples)
+  get_filename_component(name ${example} NAME_WE)
+  file(MAKE_DIRECTORY ${stage}/runs/${name})
+  execute_process(COMMAND ${stage}/examples/${name} WORKING_DIRECTORY ${stage}/runs/${name} RESULT_VARIABLE status OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  message(STATUS "${name}\n${output}")
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${name} ended with ${status}")
+  endif()
+endforeach()

@@ -109,6 +109,20 @@ struct TrainOptions {
   }
 };
 
+// The same for a model and data of one's own, in C++ (private_steps.h).
+struct PrivateOptions {
+  std::string method = "fo-dp-sgd";
+  PrivacyOptions privacy;
+  ClipOptions clip;
+  UpdateOptions update;
+  FractionalOptions memory;
+  SpeedOptions speed;
+  std::optional<std::int64_t> insecure_seed;  // repeatable noise and sampling: not private
+  std::string data = "the training data";     // what the privacy statement calls it
+
+  TrainOptions as_train_options() const;
+};
+
 nlohmann::ordered_json to_json(const TrainOptions& options);
 
 }  // namespace fodp

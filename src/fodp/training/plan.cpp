@@ -19,12 +19,6 @@ constexpr std::int64_t kDefaultSteps = 585;
 
 void check_not_both(bool a, bool b, const char* text) { check_input(!(a && b), "{}: give one of them", text); }
 
-std::int64_t count_parameters(const ModelOptions& options, const InputShape& shape) {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : make_model(options, shape).module->parameters()) count += parameter.numel();
-  return count;
-}
-
 void resolve_sampling(Plan& plan) {
   PrivacyOptions& privacy = plan.options.privacy;
   check_not_both(privacy.sample_rate.has_value(), privacy.lot.has_value(), "--sample-rate and --lot");
@@ -141,12 +135,37 @@ DataSizes announced_sizes(const DataOptions& options) {
   return {options.train_size.value_or(format.train_examples), options.test_size.value_or(format.test_examples)};
 }
 
+TrainOptions PrivateOptions::as_train_options() const {
+  TrainOptions options{.privacy = privacy, .clip = clip, .update = update, .memory = memory, .speed = speed};
+  options.run.method = method;
+  options.run.insecure_seed = insecure_seed;
+  options.data.data = data;
+  return options;
+}
+
+std::int64_t count_trainable(const torch::nn::Module& model) {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : model.parameters())
+    if (parameter.requires_grad()) count += parameter.numel();
+  return count;
+}
+
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
+  const DataFormat& format = find_data_source(options.data.data).format;
+  const InputShape shape{format.channels, format.height, format.width, format.classes};
+  return make_plan(options, sizes, count_trainable(*make_model(options.model, shape).module));
+}
+
+Plan make_plan(const TrainOptions& options, const DataSizes& sizes, std::int64_t parameters) {
   TrainOptions::for_each_part(options, [](std::string_view, const auto& part) { validate_fields(part); });
-  Plan plan{.options = options, .method = &find_method(options.run.method), .train_examples = sizes.train, .test_examples = sizes.test};
+  check_input(sizes.train >= 1, "training data: no rows");
+  Plan plan{.options = options,
+            .method = &find_method(options.run.method),
+            .train_examples = sizes.train,
+            .test_examples = sizes.test,
+            .parameters = parameters};
   plan.options.data.train_size = sizes.train;
   plan.options.data.test_size = sizes.test;
-  plan.parameters = count_parameters(options.model, plan.input_shape());
   plan.slack = sensitivity_slack(options.clip.clip_norm, plan.parameters, kMostBlockRows);
   plan.options.update.lr = options.update.lr.value_or(plan.method->default_lr);
   resolve_sampling(plan);

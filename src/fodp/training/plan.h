@@ -11,6 +11,10 @@
 #include "fodp/methods/method.h"
 #include "fodp/training/options.h"
 
+namespace torch::nn {
+class Module;
+}
+
 namespace fodp {
 
 struct Plan {
@@ -41,5 +45,9 @@ DataSizes announced_sizes(const DataOptions& options);
 
 // InputError for options that do not go together or a budget that no noise meets.
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes);
+// The same for a model that has this many trainable parameters, whatever the options say of models and data.
+Plan make_plan(const TrainOptions& options, const DataSizes& sizes, std::int64_t parameters);
+
+std::int64_t count_trainable(const torch::nn::Module& model);
 
 }  // namespace fodp

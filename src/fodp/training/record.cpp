@@ -81,9 +81,11 @@ nlohmann::ordered_json evaluation_json(const Evaluation& evaluation) {
 }
 
 std::string privacy_statement(const Plan& plan, const Result* result) {
-  const double epsilon = result ? result->spent.epsilon : plan.spent.epsilon;
-  const double ideal_epsilon = result ? result->spent_ideal.epsilon : plan.spent_ideal.epsilon;
-  const Events& events = result ? result->events : plan.events;
+  return result ? privacy_statement(plan, result->events, result->spent.epsilon, result->spent_ideal.epsilon)
+                : privacy_statement(plan, plan.events, plan.spent.epsilon, plan.spent_ideal.epsilon);
+}
+
+std::string privacy_statement(const Plan& plan, const Events& events, double epsilon, double ideal_epsilon) {
   std::string text = "Privacy statement\n";
   if (!plan.is_private()) {
     text += "  THIS RUN IS NOT PRIVATE:\n";

@@ -16,7 +16,8 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result);
 nlohmann::ordered_json evaluation_json(const Evaluation& evaluation);
 
 // What is protected, how well, and what has to be true for it.
-std::string privacy_statement(const Plan& plan, const Result* result);
+std::string privacy_statement(const Plan& plan, const Events& events, double epsilon, double ideal_epsilon);
+std::string privacy_statement(const Plan& plan, const Result* result);  // of the plan where there is no result
 
 // config.json, metrics.jsonl, summary.json, model.pt. Each file is whole or absent; metrics.jsonl grows by whole lines.
 class RunDirectory {

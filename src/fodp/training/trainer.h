@@ -1,5 +1,4 @@
-// Runs a plan: the one loop that every method plugs into. Implements the four verbs of methods/step.h over a model, a data set, a ledger, a
-// mechanism and an update rule.
+// Runs a plan on a data set, evaluates on its test set, and tells how it went.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +7,17 @@
 #include <optional>
 #include <vector>
 
-#include "fodp/accounting/ledger.h"
 #include "fodp/data/dataset.h"
-#include "fodp/gradients/clip.h"
 #include "fodp/training/plan.h"
+#include "fodp/training/private_steps.h"
 #include "fodp/training/state_dict.h"
 
 namespace fodp {
 
-// Norms of the parts of the last release (paper B.3) and un-noised views of its lot: not private.
-struct InsecureDiagnostics {
-  double train_loss = 0, clip_fraction = 0, mean_norm = 0, largest_norm = 0;
-  double signal_norm = 0, memory_norm = 0, noise_memory_norm = 0, noise_norm = 0;
-};
-
 struct Evaluation {
   std::int64_t step;
   double epoch, epsilon, test_accuracy, test_loss, seconds;
-  std::optional<InsecureDiagnostics> insecure;
+  std::optional<PrivateSteps::InsecureDiagnostics> insecure;
 };
 
 struct Progress {
@@ -49,8 +41,10 @@ struct Observers {
 
 class Trainer {
  public:
-  // PrivacyError if the model cannot be trained privately; InputError for a bad --init file.
+  // Trains the model that the plan names. PrivacyError if it cannot be trained privately; InputError for a bad --init file.
   Trainer(const Plan& plan, const Dataset& data);
+  // Trains a model of one's own, for which the plan was made (make_plan with its number of parameters).
+  Trainer(const Plan& plan, const Dataset& data, Model model);
   ~Trainer();
 
   Result run(const Observers& observers = {});

@@ -1,0 +1,66 @@
+// Private training of one's own model on one's own rows, step by step: the four verbs of methods/step.h, ready to use.
+//
+//   auto model = std::make_shared<Net>();                                      // of fodp::nn layers
+//   fodp::PrivateSteps steps(*model,
+//       [&](const at::Tensor& x, const at::Tensor& y) { return cross_entropy(model->forward(x), y); },   // one loss per row
+//       {.count = n, .gather = [&](std::span<const std::int64_t> rows) { return Batch{...}; }},
+//       {.privacy = {.epsilon = 3, .delta = 1e-5, .sample_rate = .01, .steps = 500}, .update = {.lr = .5}});
+//   while (!steps.done()) steps.step();                                        // or sample, clipped_sum, release, update by hand
+//   std::cout << steps.statement();
+//
+// The trainer (trainer.h) is this with named data, evaluation and records.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "fodp/accounting/ledger.h"
+#include "fodp/gradients/clip.h"
+#include "fodp/training/plan.h"
+
+namespace fodp {
+
+// Training data: how many rows there are, and how to fetch some of them by number. The number of rows is public.
+struct TrainingRows {
+  std::int64_t count;
+  Gather gather;  // called from several threads at once
+};
+
+class PrivateSteps : public Step {
+ public:
+  // PrivacyError if the model cannot be trained privately, by name; also if made-up rows of the shape of row 0 mix (gradients/mixing.h).
+  // The model must outlive this; its parameters are moved into one vector, so move or load it before. Sets torch's number of threads.
+  PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const PrivateOptions& options);
+  PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const Plan& plan);
+  ~PrivateSteps() override;
+
+  bool done() const;  // all steps of the plan are taken
+  void step();        // one whole step of the method
+
+  // By hand, in this order.
+  Lot sample() override;
+  ClippedSum clipped_sum(Lot lot) override;
+  Release release(ClippedSum sum) override;
+  void update(const Release& release) override;
+  // Instead of update(), for an optimiser of torch's: every parameter's .grad becomes its part of the release over the expected lot.
+  void set_gradients(const Release& release);
+
+  const Plan& plan() const;
+  const Events& events() const;  // charged so far
+  double epsilon() const;        // spent so far, at the plan's delta
+  std::string statement() const;
+
+  // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the options ask for them: not private.
+  struct InsecureDiagnostics {
+    double train_loss = 0, clip_fraction = 0, mean_norm = 0, largest_norm = 0;
+    double signal_norm = 0, memory_norm = 0, noise_memory_norm = 0, noise_norm = 0;
+  };
+  InsecureDiagnostics insecure_diagnostics() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace fodp
