@@ -39,6 +39,9 @@ class AffineRecord : public Record {
   }
 
   std::int64_t rows() const override { return rows_; }
+  std::int64_t elements() const override {
+    return (of_weight_.defined() ? of_weight_.numel() : 0) + (of_bias_.defined() ? of_bias_.numel() : 0);
+  }
 
   std::vector<at::Tensor> parameters() const override {
     std::vector<at::Tensor> covered;

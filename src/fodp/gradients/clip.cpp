@@ -6,6 +6,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -125,6 +126,7 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const 
   total.slack_ = slack_;
 
   const SideBySide side_by_side;
+  const std::int64_t at_once = rows_at_once(blocks, gather);
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
   // Blocks are taken one by one, since they differ in cost; integer addition makes the order irrelevant.
@@ -134,7 +136,7 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const 
       if (blocks[b].empty()) continue;
       if (!sum.defined()) sum = at::empty({parameters_.size()}, at::kFloat);
       ClipDiagnostics of_block;
-      add_block(blocks[b], gather, sum, insecure ? &of_block : nullptr);
+      write_block(blocks[b], at_once, gather, sum, insecure ? &of_block : nullptr);
       const std::lock_guard lock(mutex);
       add_to_lattice({sum.data_ptr<float>(), static_cast<std::size_t>(sum.numel())}, grid_, total.lattice_);
       if (insecure) insecure->merge(of_block);
@@ -175,9 +177,30 @@ Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
   return {{losses, losses + recorded.losses.size(0)}, recorded.squared_norms};
 }
 
-void Clipper::add_block(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const {
+// From the shapes of one row's tape, so that it is the same for every block, lot and number of threads.
+std::int64_t Clipper::rows_at_once(const Blocks& blocks, const Gather& gather) const {
+  const auto block = std::ranges::find_if(blocks, [](const auto& rows) { return !rows.empty(); });
+  if (block == blocks.end()) return block_rows_;
+  const std::int64_t of_one = record(gather(std::span(*block).first(1))).tape.elements();
+  return std::clamp<std::int64_t>(kTapeElements / std::max<std::int64_t>(1, of_one), 1, block_rows_);
+}
+
+void Clipper::write_block(std::span<const std::int64_t> rows, std::int64_t at_once, const Gather& gather, const at::Tensor& sum,
+                          ClipDiagnostics* insecure) const {
+  check_privacy(static_cast<std::int64_t>(rows.size()) <= block_rows_, "a block has more rows than the {} that its slack was charged for",
+                block_rows_);
+  const std::size_t step = static_cast<std::size_t>(at_once);
+  write_part(rows.first(std::min(step, rows.size())), gather, sum, insecure);
+  at::Tensor more;
+  for (std::size_t begin = step; begin < rows.size(); begin += step) {
+    if (!more.defined()) more = at::empty_like(sum);
+    write_part(rows.subspan(begin, std::min(step, rows.size() - begin)), gather, more, insecure);
+    sum.add_(more);
+  }
+}
+
+void Clipper::write_part(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const {
   const std::int64_t count = static_cast<std::int64_t>(rows.size());
-  check_privacy(count <= block_rows_, "a block has more rows than the {} that its slack was charged for", block_rows_);
   const Batch batch = gather(rows);
   check_privacy(batch.inputs.dim() >= 1 && batch.inputs.size(0) == count, "the inputs gathered for a block must have its rows");
   const Recorded recorded = record(batch);

@@ -1,7 +1,9 @@
 // Per-example clipping: from rows to a ClippedSum. The only maker of one.
 //
 // Rows run in blocks (data/sampling.h says which rows form a block). A block's clipped sum is formed in float32, rounded to the lattice and
-// added to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads.
+// added to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads. A block of a large
+// model goes through it in parts, since a row's factor depends on that row alone: memory is bounded by kTapeElements a thread, not by the
+// lot nor by the parameters times the rows.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +66,9 @@ struct ClipDiagnostics {
 // The most rows of a block that the project's bounds are made for.
 inline constexpr std::int64_t kMostBlockRows = 128;
 
+// What a thread's tape may hold at once: 32 MB. One row is always allowed.
+inline constexpr std::int64_t kTapeElements = 1 << 23;
+
 class Clipper {
  public:
   // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h), now and
@@ -85,7 +90,10 @@ class Clipper {
  private:
   struct Recorded;
   Recorded record(const Batch& batch) const;
-  void add_block(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const;
+  std::int64_t rows_at_once(const Blocks& blocks, const Gather& gather) const;
+  void write_block(std::span<const std::int64_t> rows, std::int64_t at_once, const Gather& gather, const at::Tensor& sum,
+                   ClipDiagnostics* insecure) const;
+  void write_part(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const;
 
   const torch::nn::Module& model_;
   FlatParameters& parameters_;

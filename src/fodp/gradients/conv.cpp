@@ -52,6 +52,7 @@ class ConvRecord : public Record {
         shape_(std::move(shape)) {}
 
   std::int64_t rows() const override { return input_.size(0); }
+  std::int64_t elements() const override { return input_.numel() + output_gradient_.numel(); }
 
   std::vector<at::Tensor> parameters() const override {
     std::vector<at::Tensor> covered;

@@ -31,6 +31,7 @@ class EmbeddingRecord : public Record {
   }
 
   std::int64_t rows() const override { return indices_.size(0); }
+  std::int64_t elements() const override { return indices_.numel() + output_gradient_.numel(); }
   std::vector<at::Tensor> parameters() const override { return {weight_}; }
 
   void add_squared_norms(std::span<double> squared) override {

@@ -35,6 +35,7 @@ void GroupNormImpl::pretty_print(std::ostream& stream) const {
 at::Tensor GroupNormImpl::forward(const at::Tensor& input) {
   check_input(input.dim() >= 2 && input.size(1) == options.num_channels(), "fodp::nn::GroupNorm takes [rows, {}, ...], got [{}]",
               options.num_channels(), fmt::join(input.sizes(), ", "));
+  if (!Tape::records({weight, bias})) return at::group_norm(input, options.num_groups(), weight, bias, options.eps());
   return recorded_affine(at::group_norm(input, options.num_groups(), {}, {}, options.eps()), weight, bias, 1);
 }
 

@@ -33,6 +33,7 @@ at::Tensor LayerNormImpl::forward(const at::Tensor& input) {
   const std::int64_t axis = input.dim() - static_cast<std::int64_t>(options.normalized_shape().size());
   check_input(axis >= 1, "fodp::nn::LayerNorm takes [rows, ..., {}], got [{}]: rows come first",
               fmt::join(options.normalized_shape(), ", "), fmt::join(input.sizes(), ", "));
+  if (!Tape::records({weight, bias})) return at::layer_norm(input, options.normalized_shape(), weight, bias, options.eps());
   return recorded_affine(at::layer_norm(input, options.normalized_shape(), {}, {}, options.eps()), weight, bias, axis);
 }
 

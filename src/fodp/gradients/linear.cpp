@@ -32,6 +32,7 @@ class LinearRecord : public Record {
   }
 
   std::int64_t rows() const override { return input_.size(0); }
+  std::int64_t elements() const override { return input_.numel() + output_gradient_.numel(); }
 
   std::vector<at::Tensor> parameters() const override {
     std::vector<at::Tensor> covered;

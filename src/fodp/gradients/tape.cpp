@@ -58,6 +58,12 @@ void Tape::add_to_current(std::unique_ptr<Record> record) {
 Tape::Recording::Recording(Tape& tape) : outer_(current_tape) { current_tape = &tape; }
 Tape::Recording::~Recording() { current_tape = outer_; }
 
+std::int64_t Tape::elements() const {
+  std::int64_t total = 0;
+  for (const auto& record : records_) total += record->elements();
+  return total;
+}
+
 void Tape::check_covers(const FlatParameters& parameters, std::int64_t rows) const {
   std::vector<std::pair<std::int64_t, std::int64_t>> covered;  // where each part begins and ends
   for (const auto& record : records_)

@@ -34,6 +34,7 @@ class Record {
   virtual ~Record() = default;
 
   virtual std::int64_t rows() const = 0;
+  virtual std::int64_t elements() const = 0;  // how many numbers it keeps
 
   // The trainable parameters it covers: whole ones, or contiguous parts.
   virtual std::vector<at::Tensor> parameters() const = 0;
@@ -69,6 +70,8 @@ class Tape {
   };
 
   std::span<const std::unique_ptr<Record>> records() const { return records_; }
+
+  std::int64_t elements() const;  // of all records
 
   // After a backward pass over so many rows: every trainable parameter has exactly one record, and every record these rows. PrivacyError
   // naming the parameter.

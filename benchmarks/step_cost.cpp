@@ -1,0 +1,133 @@
+// What privacy costs: the time and memory of a private step against a plain LibTorch step on the same model and the same rows.
+//
+//   step_cost                        times, as ratios of alternating runs in one process
+//   step_cost memory MODEL plain     peak memory of a process that takes a few steps of one kind
+//   step_cost memory MODEL private
+//
+// The plain step runs the same rows in batches of 128 by loss.backward() and torch's SGD, with all of torch's threads and oneDNN.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <torch/nn/module.h>
+#include <torch/optim/sgd.h>
+
+#include "fodp/training/evaluate.h"
+#include "fodp/training/private_steps.h"
+#include "fodp/training/threads.h"
+
+namespace {
+
+using namespace fodp;
+
+constexpr std::int64_t kBatch = 128;
+
+struct Case {
+  const char* name;
+  ModelKind model;
+  InputShape shape;
+  std::int64_t rows;  // of a step
+};
+
+const Case kCases[] = {
+    {"mlp", ModelKind::mlp, {1, 28, 28, 10}, 1024},
+    {"cnn", ModelKind::cnn, {1, 28, 28, 10}, 1024},
+    {"resnet", ModelKind::resnet, {3, 32, 32, 10}, 256},
+};
+
+// One model, its rows, and a step of either kind.
+class Bench {
+ public:
+  explicit Bench(const Case& c) : rows_(c.rows), model_(make_model({.model = c.model}, c.shape)) {
+    inputs_ = at::randn({rows_, c.shape.channels, c.shape.height, c.shape.width});
+    targets_ = at::randint(c.shape.classes, {rows_}, at::kLong);
+  }
+
+  void make_private() {
+    steps_ = std::make_unique<PrivateSteps>(
+        *model_.module, [this](const at::Tensor& x, const at::Tensor& y) { return row_cross_entropy(model_.forward(x), y); },
+        TrainingRows{rows_,
+                     [this](std::span<const std::int64_t> rows) {
+                       return Batch{inputs_.slice(0, rows.front(), rows.back() + 1), targets_.slice(0, rows.front(), rows.back() + 1)};
+                     }},
+        PrivateOptions{.privacy = {.noise_multiplier = 1, .sample_rate = 1, .steps = 1000}, .update = {.lr = .1}});
+  }
+
+  void private_step() { steps_->step(); }
+
+  void plain_step() {
+    if (!optimizer_) optimizer_ = std::make_unique<torch::optim::SGD>(model_.module->parameters(), .1);
+    optimizer_->zero_grad();
+    for (std::int64_t begin = 0; begin < rows_; begin += kBatch) {
+      const std::int64_t end = std::min(begin + kBatch, rows_);
+      row_cross_entropy(model_.forward(inputs_.slice(0, begin, end)), targets_.slice(0, begin, end)).sum().div(rows_).backward();
+    }
+    optimizer_->step();
+    for (at::Tensor parameter : model_.module->parameters()) parameter.mutable_grad() = at::Tensor();
+  }
+
+ private:
+  std::int64_t rows_;
+  Model model_;
+  at::Tensor inputs_, targets_;
+  std::unique_ptr<torch::optim::SGD> optimizer_;
+  std::unique_ptr<PrivateSteps> steps_;
+};
+
+double milliseconds(const std::function<void()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+void compare_times() {
+  std::printf("| model | rows | plain step, ms | private step, ms | ratio |\n|---|---|---|---|---|\n");
+  for (const Case& c : kCases) {
+    Bench bench(c);
+    bench.make_private();
+    bench.plain_step();
+    bench.private_step();
+    std::vector<double> plain, with_privacy, ratios;
+    for (int i = 0; i < 15; ++i) {
+      plain.push_back(milliseconds([&] { bench.plain_step(); }));
+      with_privacy.push_back(milliseconds([&] { bench.private_step(); }));
+      ratios.push_back(with_privacy.back() / plain.back());
+    }
+    std::printf("| %s | %ld | %.1f | %.1f | %.2f |\n", c.name, c.rows, median(plain), median(with_privacy), median(ratios));
+  }
+}
+
+int measure_memory(const std::string& model, const std::string& kind) {
+  const auto found = std::ranges::find(kCases, model, &Case::name);
+  if (found == std::end(kCases) || (kind != "plain" && kind != "private")) return 2;
+  Bench bench(*found);
+  if (kind == "private") bench.make_private();
+  for (int i = 0; i < 3; ++i) kind == "plain" ? bench.plain_step() : bench.private_step();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%.0f MiB at most: %s, %s steps\n", static_cast<double>(usage.ru_maxrss) / 1024, model.c_str(), kind.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  use_threads(default_threads());
+  if (argc == 4 && std::string(argv[1]) == "memory") return measure_memory(argv[2], argv[3]);
+  if (argc != 1) return 2;
+  compare_times();
+  return 0;
+}

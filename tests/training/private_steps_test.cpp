@@ -1,0 +1,198 @@
+#include "fodp/training/private_steps.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+
+#include "fodp/base/check.h"
+#include "fodp/gradients/conv.h"
+#include "fodp/gradients/linear.h"
+
+namespace fodp {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// 40 rows of three numbers; the target is a linear function of them.
+struct Problem {
+  at::Tensor inputs, targets;
+
+  Problem() {
+    torch::manual_seed(1);
+    inputs = at::randn({40, 3});
+    targets = inputs.matmul(at::ones({3, 1}));
+  }
+  TrainingRows rows() const {
+    return {40, [this](std::span<const std::int64_t> chosen) {
+              std::vector<at::Tensor> x, y;
+              for (std::int64_t row : chosen) {
+                x.push_back(inputs[row]);
+                y.push_back(targets[row]);
+              }
+              return Batch{torch::stack(x), torch::stack(y)};
+            }};
+  }
+};
+
+template <class Net>
+RowLosses squared_error(Net& net) {
+  return [&net](const at::Tensor& x, const at::Tensor& y) { return (net->forward(x) - y).square().sum(1); };
+}
+
+PrivateOptions quick() {
+  return {
+      .method = "dp-sgd", .privacy = {.noise_multiplier = 1.0, .sample_rate = .5, .steps = 5}, .update = {.lr = .3}, .insecure_seed = 7};
+}
+
+TEST(PrivateSteps, StepByStepAndByHandAreTheSame) {
+  const Problem problem;
+  nn::Linear a(3, 1), b(3, 1);
+  b->weight.data().copy_(a->weight);
+  b->bias.data().copy_(a->bias);
+  PrivateSteps whole(*a, squared_error(a), problem.rows(), quick()), by_hand(*b, squared_error(b), problem.rows(), quick());
+  while (!whole.done()) whole.step();
+  while (!by_hand.done()) by_hand.update(by_hand.release(by_hand.clipped_sum(by_hand.sample())));
+  EXPECT_TRUE(a->weight.equal(b->weight));
+  EXPECT_EQ(whole.epsilon(), by_hand.epsilon());
+  EXPECT_EQ(total_count(whole.events()), 5);
+}
+
+TEST(PrivateSteps, AnOptimiserOfTorchsDescendsLikeOurs) {
+  const Problem problem;
+  nn::Linear a(3, 1), b(3, 1);
+  b->weight.data().copy_(a->weight);
+  b->bias.data().copy_(a->bias);
+  PrivateSteps ours(*a, squared_error(a), problem.rows(), quick()), theirs(*b, squared_error(b), problem.rows(), quick());
+  torch::optim::SGD optimizer(b->parameters(), .3);
+  while (!ours.done()) {
+    ours.step();
+    theirs.set_gradients(theirs.release(theirs.clipped_sum(theirs.sample())));
+    optimizer.step();
+    EXPECT_TRUE(a->weight.allclose(b->weight, 1e-5, 1e-6));
+    EXPECT_TRUE(a->bias.allclose(b->bias, 1e-5, 1e-6));
+  }
+}
+
+TEST(PrivateSteps, TheBudgetIsNeverExceededHoweverManyStepsAreAsked) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateOptions options = quick();
+  options.privacy = {.epsilon = 1, .delta = 1e-3, .sample_rate = .2, .steps = 4};
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), options);
+  while (!steps.done()) steps.step();
+  EXPECT_LE(steps.epsilon(), 1);
+  EXPECT_THROW(steps.step(), PrivacyError);
+  EXPECT_LE(steps.epsilon(), 1);
+  EXPECT_THAT(steps.statement(), AllOf(HasSubstr("one row of the training data (40"), HasSubstr("NOT PRIVATE")));
+}
+
+TEST(PrivateSteps, ASecondRunOnTheSameModelGoesOnFromTheFirst) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateSteps first(*net, squared_error(net), problem.rows(), quick());
+  first.step();
+  const at::Tensor after = net->weight.detach().clone();
+  PrivateSteps second(*net, squared_error(net), problem.rows(), quick());
+  EXPECT_TRUE(net->weight.equal(after));
+  second.step();
+  EXPECT_FALSE(net->weight.equal(after));
+  EXPECT_THROW(first.step(), PrivacyError) << "its vector is no longer the model's";
+}
+
+TEST(PrivateSteps, DropoutTrains) {
+  const Problem problem;
+  torch::nn::Sequential net(nn::Linear(3, 20), torch::nn::ReLU(), torch::nn::Dropout(.5), nn::Linear(20, 1));
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), quick());
+  const at::Tensor before = net->parameters()[0].detach().clone();
+  while (!steps.done()) steps.step();
+  EXPECT_FALSE(net->parameters()[0].equal(before));
+}
+
+TEST(PrivateSteps, FrozenLayersStayAndGetNoNoise) {
+  const Problem problem;
+  torch::nn::BatchNorm1d norm(3);
+  torch::nn::Linear frozen(3, 3);
+  torch::nn::Sequential net(norm, frozen, nn::Linear(3, 1));
+  for (at::Tensor parameter : norm->parameters()) parameter.requires_grad_(false);
+  for (at::Tensor parameter : frozen->parameters()) parameter.requires_grad_(false);
+  norm->eval();
+  const at::Tensor before = frozen->weight.clone(), mean = norm->running_mean.clone();
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), quick());
+  EXPECT_EQ(steps.plan().parameters, 4);
+  while (!steps.done()) steps.step();
+  EXPECT_TRUE(frozen->weight.equal(before));
+  EXPECT_TRUE(norm->running_mean.equal(mean));
+}
+
+// What somebody's first module may look like; each is refused with the name of the culprit and what to do.
+template <class Net>
+std::string refusal(Net& net, const RowLosses& losses) {
+  const Problem problem;
+  try {
+    PrivateSteps steps(*net, losses, problem.rows(), quick());
+    while (!steps.done()) steps.step();
+  } catch (const PrivacyError& error) {
+    return error.what();
+  }
+  return "not refused";
+}
+
+TEST(PrivateSteps, ARawTorchLayerIsRefused) {
+  torch::nn::Sequential net(torch::nn::Linear(3, 2), nn::Linear(2, 1));
+  EXPECT_THAT(refusal(net, squared_error(net)), AllOf(HasSubstr("'0'"), HasSubstr("fodp::nn::Linear")));
+}
+
+TEST(PrivateSteps, BatchNormIsRefused) {
+  torch::nn::Sequential net(nn::Linear(3, 2), torch::nn::BatchNorm1d(2), nn::Linear(2, 1));
+  EXPECT_THAT(refusal(net, squared_error(net)), AllOf(HasSubstr("'1'"), HasSubstr("GroupNorm")));
+}
+
+TEST(PrivateSteps, ASharedLayerIsRefused) {
+  nn::Linear shared(3, 3);
+  torch::nn::Sequential net(shared, torch::nn::Tanh(), shared);
+  const RowLosses losses = [&](const at::Tensor& x, const at::Tensor&) { return net->forward(x).square().sum(1); };
+  EXPECT_THAT(refusal(net, losses), AllOf(HasSubstr("'0.weight'"), HasSubstr("'2.weight'")));
+  EXPECT_THAT(refusal(shared, [&](const at::Tensor& x, const at::Tensor&) { return shared->forward(shared->forward(x)).square().sum(1); }),
+              AllOf(HasSubstr("'weight'"), HasSubstr("more than once")));
+}
+
+TEST(PrivateSteps, AFunctionThatMixesExamplesIsRefused) {
+  nn::Linear net(3, 1);
+  EXPECT_THAT(refusal(net, [&](const at::Tensor& x, const at::Tensor& y) { return (net->forward(x - x.mean(0)) - y).square().sum(1); }),
+              HasSubstr("mixes examples"));
+}
+
+TEST(PrivateSteps, AnUnusedParameterIsRefused) {
+  torch::nn::Sequential net(nn::Linear(3, 1), nn::Linear(3, 1));
+  const RowLosses losses = [&](const at::Tensor& x, const at::Tensor& y) {
+    return (net->ptr<nn::LinearImpl>(0)->forward(x) - y).square().sum(1);
+  };
+  EXPECT_THAT(refusal(net, losses), AllOf(HasSubstr("'1.weight'"), HasSubstr("no record")));
+}
+
+TEST(PrivateSteps, BadOptionsAreInputErrors) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateOptions options = quick();
+  options.method = "dp-sdg";
+  EXPECT_THROW(PrivateSteps(*net, squared_error(net), problem.rows(), options), InputError);
+  options = quick();
+  options.privacy.sample_rate = 2;
+  EXPECT_THROW(PrivateSteps(*net, squared_error(net), problem.rows(), options), InputError);
+  EXPECT_THROW(PrivateSteps(*net, squared_error(net), {0, problem.rows().gather}, quick()), InputError);
+}
+
+}  // namespace
+}  // namespace fodp
