@@ -1,4 +1,4 @@
-# Installs the build into a scratch prefix, builds the consumer beside this file against it, runs it.
+# Installs the build into a scratch prefix, builds the examples against it as their readers would, and runs each in an empty folder.
 set(stage ${BINARY_DIR}/install-test)
 file(REMOVE_RECURSE ${stage})
 # The LibTorch of this build comes before the system's: its configuration looks for its own parts by this path.
@@ -10,17 +10,12 @@ function(run)
   endif()
 endfunction()
 run(${CMAKE_COMMAND} --install ${BINARY_DIR} --prefix ${stage}/prefix)
-run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${stage}/build -G Ninja -DCMAKE_BUILD_TYPE=Release)
-run(${CMAKE_COMMAND} --build ${stage}/build)
-run(${stage}/build/consumer_core)
-run(${stage}/build/consumer_torch)
 run(${stage}/prefix/bin/fodp account --sample-rate .01 --noise-multiplier 1 --steps 100 --delta 1e-5)
 run(${stage}/prefix/bin/fodp methods)
 
-# The examples, as their readers build them, each in an empty folder.
-run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/../../examples -B ${stage}/examples -G Ninja -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/examples -B ${stage}/examples -G Ninja -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${stage}/examples)
-file(GLOB examples ${SOURCE_DIR}/../../examples/*.cpp)
+file(GLOB examples ${SOURCE_DIR}/examples/*.cpp)
 foreach(example IN LISTS examples)
   get_filename_component(name ${example} NAME_WE)
   file(MAKE_DIRECTORY ${stage}/runs/${name})

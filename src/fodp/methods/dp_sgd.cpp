@@ -28,7 +28,7 @@ const MethodEntry kDpSgd = {
     .event = "SGM(q, sigma)",
     .queries_per_step = 1,
     .uses_memory = false,
-    .default_lr = 2,
+    .default_lr = 4,
     .source = "Abadi et al., Deep Learning with Differential Privacy, CCS 2016",
     .make = []() -> std::unique_ptr<Method> { return std::make_unique<DpSgd>(); },
 };

@@ -33,7 +33,7 @@ const MethodEntry kFoDpSgd = {
     .event = "SGM(q, sigma/beta)",
     .queries_per_step = 1,
     .uses_memory = true,
-    .default_lr = 2,
+    .default_lr = 4,
     .source = "Partohaghighi and Marcia, Deep Learning under Fractional-Order Differential Privacy, arXiv 2605.09890",
     .make = []() -> std::unique_ptr<Method> { return std::make_unique<FoDpSgd>(); },
 };
