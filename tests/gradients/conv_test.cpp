@@ -1,5 +1,7 @@
 #include "fodp/gradients/conv.h"
 
+#include <sys/resource.h>
+
 #include <random>
 
 #include <ATen/Parallel.h>
@@ -108,6 +110,39 @@ TEST(Conv2d, BlocksSideBySideGiveTheSameBitsAsOneAfterTheOther) {
   const auto alone = sum(1);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(2), alone);
   at::set_num_threads(before);
+}
+
+double peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+// 2,048 rows with 590,112 parameters each would take 4.8 GB.
+TEST(Conv2d, PeakMemoryDoesNotGrowWithRowsTimesParameters) {
+  torch::manual_seed(2);
+  torch::nn::Sequential model(nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 3)), torch::nn::Tanh(),
+                              nn::Conv2d(torch::nn::Conv2dOptions(64, 992, 3)));
+  FlatParameters flat(*model);
+  const Clipper clipper(
+      *model, flat,
+      [&](const at::Tensor& x, const at::Tensor&) {
+        return model->forward(x).square().sum(at::IntArrayRef({1, 2, 3}));
+      },
+      {}, 128);
+  const at::Tensor images = torch::randn({128, 32, 6, 6});
+  const auto run = [&](std::int64_t rows) {
+    Blocks blocks(rows / 128);
+    for (std::int64_t i = 0; i < rows; ++i) blocks[i / 128].push_back(i);
+    clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> chosen) {
+      return Batch{images.slice(0, 0, static_cast<std::int64_t>(chosen.size())), at::Tensor()};
+    });
+  };
+  run(256);
+  const double before = peak_megabytes();
+  run(2048);
+  EXPECT_LT(peak_megabytes() - before, 100);
+  EXPECT_LT(peak_megabytes(), 1500);
 }
 
 TEST(Conv2d, StartsWithPyTorchsValues) {
