@@ -22,6 +22,10 @@ void on_interrupt(int) {
 void warn(const std::string& text) { note("fodp: warning: " + text + "\n"); }
 
 void warn_unused_options(const Plan& plan, const Flags& flags) {
+  const ModelKind model = plan.options.model.model;
+  if (flags.given("hidden") && model != ModelKind::mlp)
+    warn(fmt::format("--hidden has no effect: it is for the mlp, not the {}", enum_name(model)));
+  if (flags.given("activation") && model == ModelKind::resnet) warn("--activation has no effect: the resnet's is relu");
   if (plan.method->uses_memory) return;
   for_each_field(plan.options.memory, [&](const auto& field, const auto&) {
     if (flags.given(field.name)) warn(fmt::format("--{} has no effect: {} has no memory", field.name, plan.method->name));

@@ -38,7 +38,9 @@ struct ModelOptions {
 
   static auto fields() {
     return std::tuple{
-        field("model", &ModelOptions::model, "mlp; cnn: two convolutions and two linear layers; resnet: ResNet-20 with GroupNorm"),
+        field("model", &ModelOptions::model,
+              "mlp; cnn: two convolutions and two linear layers; resnet: ResNet-20 with GroupNorm (Python lines that load each: "
+              "docs/models.md)"),
         field("hidden", &ModelOptions::hidden, "hidden layers of the mlp, as 64,32", between(1, 1 << 20)),
         field("activation", &ModelOptions::activation, "tanh or relu, of mlp and cnn"),
     };
