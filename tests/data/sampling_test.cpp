@@ -18,14 +18,14 @@ PoissonSampler sampler(std::int64_t records, double rate, std::int64_t block_row
 
 std::vector<std::int64_t> rows_of(const Lot& lot) {
   std::vector<std::int64_t> rows;
-  for (const auto& block : lot.blocks) rows.insert(rows.end(), block.begin(), block.end());
+  for (const auto& block : lot.blocks()) rows.insert(rows.end(), block.begin(), block.end());
   return rows;
 }
 
 TEST(Poisson, RateOneTakesEveryRecordOnceInFullBlocks) {
   const Lot lot = sampler(300, 1, 128).draw(0);
-  ASSERT_EQ(lot.blocks.size(), 3u);
-  EXPECT_EQ(lot.blocks[2].size(), 300u - 256u);
+  ASSERT_EQ(lot.blocks().size(), 3u);
+  EXPECT_EQ(lot.blocks()[2].size(), 300u - 256u);
   const auto rows = rows_of(lot);
   for (std::int64_t i = 0; i < 300; ++i) EXPECT_EQ(rows[i], i);
 }
@@ -39,7 +39,7 @@ TEST(Poisson, RowsAreDistinctAscendingAndBlocksKeepTheirLimit) {
         const auto rows = rows_of(lot);
         EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
         EXPECT_EQ(std::set(rows.begin(), rows.end()).size(), rows.size());
-        for (const auto& block : lot.blocks) {
+        for (const auto& block : lot.blocks()) {
           EXPECT_LE(static_cast<std::int64_t>(block.size()), block_rows);
           EXPECT_FALSE(block.empty());
         }
@@ -79,7 +79,7 @@ TEST(Poisson, RecordsAndLotsAreIndependent) {
 TEST(Poisson, EmptyLotsHappen) {
   const PoissonSampler source = sampler(3, .1, 128);
   int empty = 0;
-  for (std::uint64_t t = 0; t < 200; ++t) empty += source.draw(t).blocks.empty();
+  for (std::uint64_t t = 0; t < 200; ++t) empty += source.draw(t).blocks().empty();
   EXPECT_GT(empty, 100);  // expected 146
   EXPECT_LT(empty, 190);
 }
@@ -98,7 +98,7 @@ TEST(Poisson, BlocksAreRangesOfSlots) {
   const PoissonSampler source = sampler(5000, .1, 32);
   const Lot lot = source.draw(3);
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
-  for (const auto& block : lot.blocks) spans.emplace_back(block.front(), block.back());
+  for (const auto& block : lot.blocks()) spans.emplace_back(block.front(), block.back());
   for (std::size_t i = 1; i < spans.size(); ++i) EXPECT_LT(spans[i - 1].second, spans[i].first);
 }
 
@@ -110,7 +110,7 @@ TEST(Poisson, BadOptionsAreRefused) {
   EXPECT_THROW(sampler(10, .1, 0), InputError);
 }
 
-TEST(Poisson, TinyRatesWork) { EXPECT_TRUE(sampler(100, 1e-18, 128).draw(0).blocks.empty()); }
+TEST(Poisson, TinyRatesWork) { EXPECT_TRUE(sampler(100, 1e-18, 128).draw(0).blocks().empty()); }
 
 }  // namespace
 }  // namespace fodp

@@ -6,8 +6,11 @@
 #include <thread>
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
+#include <torch/utils.h>
 
 #include "fodp/base/check.h"
 #include "fodp/gradients/linear.h"
@@ -167,6 +170,38 @@ TEST(Clipper, OptionsOutOfRangeAreRefused) {
   EXPECT_THROW(KnownSum(2, {.clip_norm = -1}), InputError);
   EXPECT_THROW(KnownSum(2, {.clip_norm = std::numeric_limits<double>::infinity()}), InputError);
   EXPECT_THROW(KnownSum(2, {}, 0), InputError);
+}
+
+// One row whose positions cancel: its gradient is zero, the numbers that pass through the sum are not. It must not drown the other rows,
+// nor add more than a rounding error itself.
+TEST(Clipper, PositionsThatCancelNeitherDrownOtherRowsNorExceedTheClipNorm) {
+  torch::manual_seed(3);
+  for (const double size : {1e3, 1e4, 1e6, 1.7e9})
+    for (const std::int64_t positions : {2, 33}) {
+      nn::Linear layer(8, 8);
+      FlatParameters flat(*layer);
+      at::Tensor inputs = at::randn({32, positions, 8}), signs = at::randn({32, positions, 8});
+      inputs[31].copy_(at::randn({1, 8}).expand({positions, 8}) * size);
+      signs[31].copy_((signs[31] - signs[31].mean(0, true)) * size);
+      const Clipper clipper(
+          *layer, flat,
+          [&](const at::Tensor& x, const at::Tensor& b) {
+            return (layer->forward(x) * b).sum(at::IntArrayRef({1, 2}));
+          },
+          {}, 128);
+      const auto sum = [&](std::int64_t rows) {
+        Blocks blocks(1);
+        for (std::int64_t i = 0; i < rows; ++i) blocks[0].push_back(i);
+        return opened(clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> chosen) {
+          const auto count = static_cast<std::int64_t>(chosen.size());
+          return Batch{inputs.slice(0, 0, count), signs.slice(0, 0, count)};
+        }));
+      };
+      const auto with = sum(32), without = sum(31);
+      std::vector<float> moved(with.size());
+      for (std::size_t k = 0; k < with.size(); ++k) moved[k] = with[k] - without[k];
+      EXPECT_LE(length(moved), 1 + 2e-3) << size << ", " << positions << " positions";
+    }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <torch/utils.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/side_by_side.h"
 #include "gradients/agreement.h"
 
 namespace fodp {
@@ -110,6 +111,19 @@ TEST(Conv2d, BlocksSideBySideGiveTheSameBitsAsOneAfterTheOther) {
   const auto alone = sum(1);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(2), alone);
   at::set_num_threads(before);
+}
+
+TEST(SideBySide, OneDnnStaysOffUntilTheLastIsGone) {
+  const bool before = at::globalContext().userEnabledMkldnn();
+  at::globalContext().setUserEnabledMkldnn(true);
+  {
+    auto first = std::make_unique<SideBySide>();
+    const SideBySide second;
+    first.reset();
+    EXPECT_FALSE(at::globalContext().userEnabledMkldnn());
+  }
+  EXPECT_TRUE(at::globalContext().userEnabledMkldnn());
+  at::globalContext().setUserEnabledMkldnn(before);
 }
 
 double peak_megabytes() {

@@ -95,11 +95,25 @@ TEST(Tape, AnOrdinaryGradientOnTheSideIsRefused) {
       AllOf(HasSubstr("weight"), HasSubstr("ordinary gradient")));
 }
 
-TEST(Tape, AnOrdinaryGradientDoesNotStay) {
+TEST(Tape, AnOrdinaryGradientReachesNoGrad) {
   nn::Linear layer(3, 1);
   clipping(*layer, [&](const at::Tensor& x, const at::Tensor&) { return at::linear(x, layer->weight, layer->bias).squeeze(1); });
   EXPECT_FALSE(layer->weight.grad().defined());
   EXPECT_FALSE(layer->bias.grad().defined());
+}
+
+TEST(Tape, ATrainableTensorOutsideTheModelIsRefused) {
+  nn::Linear layer(3, 2);
+  torch::nn::Linear head(2, 1);
+  EXPECT_THAT(clipping(*layer, [&](const at::Tensor& x, const at::Tensor&) { return head->forward(layer->forward(x)).squeeze(1); }),
+              AllOf(HasSubstr("[1, 2]"), HasSubstr("not a parameter of the model")));
+  EXPECT_FALSE(head->weight.grad().defined());
+}
+
+TEST(Tape, ALossWithoutAGraphIsRefused) {
+  nn::Linear layer(3, 1);
+  EXPECT_THAT(clipping(*layer, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1).detach(); }),
+              HasSubstr("no trainable parameter"));
 }
 
 // As after an optimiser's step: what was there before is neither private rows nor touched.
@@ -161,6 +175,25 @@ TEST(Tape, ABufferThatTheForwardPassChangesIsRefused) {
   auto model = std::make_shared<Remembers>();
   EXPECT_THAT(clipping(*model, [&](const at::Tensor& x, const at::Tensor&) { return model->forward(x); }),
               AllOf(HasSubstr("'seen'"), HasSubstr("changed by the forward pass")));
+}
+
+struct Averages : torch::nn::Module {
+  Averages() {
+    mean = register_parameter("mean", torch::zeros(3), /*requires_grad=*/false);
+    layer = register_module("layer", nn::Linear(3, 1));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    mean.mul_(.9).add_(x.mean(0), .1);
+    return layer->forward(x).squeeze(1);
+  }
+  at::Tensor mean;
+  nn::Linear layer = nullptr;
+};
+
+TEST(Tape, AFrozenParameterThatTheForwardPassChangesIsRefused) {
+  auto model = std::make_shared<Averages>();
+  EXPECT_THAT(clipping(*model, [&](const at::Tensor& x, const at::Tensor&) { return model->forward(x); }),
+              AllOf(HasSubstr("'mean'"), HasSubstr("changed by the forward pass")));
 }
 
 TEST(Tape, ALossThatIsNotOnePerRowIsRefused) {

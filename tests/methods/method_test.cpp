@@ -42,7 +42,7 @@ class Recorder : public Step {
  public:
   Lot sample() override {
     order += "sample ";
-    return Lot(1);
+    return PoissonSampler(1, 1, 1, RandomStream(RunKey::from_insecure_seed(0), Purpose::sampling)).draw(0);
   }
   ClippedSum clipped_sum(Lot) override {
     order += "clip ";

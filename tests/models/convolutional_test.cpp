@@ -82,7 +82,7 @@ TEST(Resnet, CanBeTrainedPrivately) {
   FlatParameters flat(*model.module);
   const Clipper clipper(
       *model.module, flat, [&](const at::Tensor& x, const at::Tensor&) { return model.forward(x).square().sum(1); }, {}, 128);
-  EXPECT_NO_THROW(check_rows_do_not_mix(clipper, {torch::zeros({1, 1, 28, 28}), at::Tensor()}));
+  EXPECT_NO_THROW(check_rows_do_not_mix(clipper, *model.module, {torch::zeros({1, 1, 28, 28}), at::Tensor()}));
 }
 
 }  // namespace

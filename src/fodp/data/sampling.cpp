@@ -62,7 +62,7 @@ std::vector<std::int64_t> PoissonSampler::sampled_rows(std::uint64_t number) con
 void PoissonSampler::split(std::int64_t begin, std::int64_t end, std::vector<std::int64_t> rows, Lot& lot) const {
   if (rows.empty()) return;
   if (static_cast<std::int64_t>(rows.size()) <= block_rows_) {
-    lot.blocks.push_back(std::move(rows));
+    lot.blocks_.push_back(std::move(rows));
     return;
   }
   const std::int64_t middle = begin + (end - begin) / 2;

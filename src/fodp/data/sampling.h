@@ -13,14 +13,21 @@
 
 namespace fodp {
 
-// Move-only: one lot, one sum.
-struct Lot {
-  explicit Lot(double rate) : sample_rate(rate) {}
+// Move-only: one lot, one sum. Only the sampler makes one, so that its rate is the one it was drawn at.
+class Lot {
+ public:
   Lot(Lot&&) = default;
   Lot& operator=(Lot&&) = default;
 
-  double sample_rate;
-  std::vector<std::vector<std::int64_t>> blocks;  // rows, ascending
+  double sample_rate() const { return sample_rate_; }
+  const std::vector<std::vector<std::int64_t>>& blocks() const { return blocks_; }  // rows, ascending
+
+ private:
+  friend class PoissonSampler;
+  explicit Lot(double rate) : sample_rate_(rate) {}
+
+  double sample_rate_;
+  std::vector<std::vector<std::int64_t>> blocks_;
 };
 
 class PoissonSampler {

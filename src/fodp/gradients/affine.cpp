@@ -50,7 +50,7 @@ class AffineRecord : public Record {
     return covered;
   }
 
-  void add_squared_norms(std::span<double> squared) override {
+  void add_squared_norms(std::span<double> squared, std::span<double>) override {
     if (trains(weight_)) add_squared_norms_of_rows(of_weight_, squared);
     if (trains(bias_)) add_squared_norms_of_rows(of_bias_, squared);
   }

@@ -3,13 +3,17 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <unordered_set>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
@@ -20,52 +24,58 @@
 namespace fodp {
 namespace {
 
-// The forward and backward of private rows must leave nothing behind but the tape: no ordinary gradient and no changed buffer.
+// The forward and backward of private rows must leave nothing behind but the tape: no parameter, frozen or not, and no buffer changes.
 class Untouched {
  public:
   explicit Untouched(const torch::nn::Module& model) {
-    for (const auto& item : model.named_parameters()) parameters_.push_back({item.key(), item.value(), state_of(item.value().grad())});
-    for (const auto& item : model.named_buffers()) buffers_.push_back({item.key(), item.value(), state_of(item.value())});
-  }
-  Untouched(const Untouched&) = delete;
-  Untouched& operator=(const Untouched&) = delete;
-
-  // An ordinary gradient is a sum over private rows: whatever else failed, it does not stay.
-  ~Untouched() {
-    for (Watched& parameter : parameters_)
-      if (has_new_gradient(parameter)) parameter.tensor.mutable_grad() = at::Tensor();
+    for (const auto& item : model.named_parameters()) watched_.push_back({item.key(), item.value(), state_of(item.value())});
+    for (const auto& item : model.named_buffers()) watched_.push_back({item.key(), item.value(), state_of(item.value())});
   }
 
   void check() const {
-    for (const Watched& parameter : parameters_)
+    for (const Watched& watched : watched_)
       check_privacy(
-          !has_new_gradient(parameter),
-          "parameter '{}' received an ordinary gradient, which is not clipped per example (it was cleared): use it only inside its "
-          "fodp::nn layer",
-          parameter.name);
-    for (const Watched& buffer : buffers_)
-      check_privacy(state_of(buffer.tensor) == buffer.state,
-                    "buffer '{}' was changed by the forward pass: it would carry training data without noise into the model; put its layer "
-                    "into eval mode or remove it, and start from a fresh copy of the model",
-                    buffer.name);
+          state_of(watched.tensor) == watched.state,
+          "'{}' was changed by the forward pass: it would carry training data without noise into the model; put its layer into eval "
+          "mode or remove it, and start from a fresh copy of the model",
+          watched.name);
   }
 
  private:
-  using State = std::pair<const void*, std::uint32_t>;  // which tensor, and how often it was written to
+  using State = std::pair<const void*, std::uint32_t>;  // where it is, and how often it was written to
   struct Watched {
     std::string name;
     at::Tensor tensor;
     State state;
   };
 
-  static State state_of(const at::Tensor& tensor) {
-    return tensor.defined() ? State{tensor.unsafeGetTensorImpl(), tensor._version()} : State{};
-  }
+  static State state_of(const at::Tensor& tensor) { return {tensor.data_ptr(), tensor._version()}; }
 
-  static bool has_new_gradient(const Watched& parameter) { return state_of(parameter.tensor.grad()) != parameter.state; }
-
-  std::vector<Watched> parameters_, buffers_;
+  std::vector<Watched> watched_;
 };
+
+// Walks back from the loss to what it is computed from: nothing trainable may be met but the parameters. With `elements`, counts the
+// numbers that the forward pass made.
+void check_graph(const at::Tensor& losses, const FlatParameters& parameters, std::int64_t* elements) {
+  std::unordered_set<const torch::autograd::Node*> seen;
+  std::vector<torch::autograd::Node*> open = {losses.grad_fn().get()};
+  while (!open.empty()) {
+    torch::autograd::Node* node = open.back();
+    open.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    if (const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(node)) {
+      check_privacy(
+          parameters.offset_of(leaf->variable) >= 0,
+          "the loss depends on a trainable tensor of shape [{}] that is not a parameter of the model: register its module, or freeze "
+          "it with requires_grad_(false)",
+          fmt::join(leaf->variable.sizes(), ", "));
+      continue;
+    }
+    // Zeros are the one way to an output's shape that LibTorch 1.13 leaves open.
+    for (std::uint32_t i = 0; elements && i < node->num_inputs(); ++i) *elements += node->input_metadata(i).zeros_like().numel();
+    for (const torch::autograd::Edge& edge : node->next_edges()) open.push_back(edge.function.get());
+  }
+}
 
 }  // namespace
 
@@ -146,14 +156,15 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const 
   return total;
 }
 
-// The tape of a batch, with each row's loss and squared gradient norm.
+// The tape of a batch, with each row's loss and squared gradient norm (that of clipping, and the true one).
 struct Clipper::Recorded {
   Tape tape;
   at::Tensor losses;
-  std::vector<double> squared_norms;
+  std::vector<double> clipped_by, squared_norms;
+  std::int64_t elements = 0;  // held at once, where that was measured
 };
 
-Clipper::Recorded Clipper::record(const Batch& batch) const {
+Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
   const std::int64_t rows = batch.inputs.size(0);
   Recorded out;
   const Tape::Recording recording(out.tape);
@@ -162,27 +173,52 @@ Clipper::Recorded Clipper::record(const Batch& batch) const {
     out.losses = losses_(batch.inputs, batch.targets);
     check_privacy(out.losses.dim() == 1 && out.losses.size(0) == rows && out.losses.scalar_type() == at::kFloat,
                   "the loss must be one float32 number per row of the batch");
-    torch::autograd::backward({out.losses}, {at::ones_like(out.losses)});
+    check_privacy(out.losses.requires_grad(), "the loss depends on no trainable parameter: was it computed under no_grad or detached?");
+    check_graph(out.losses, parameters_, measure ? &out.elements : nullptr);
+    out.tape.clear();  // of gradients that the loss itself asked for
+    const auto ordinary = torch::autograd::grad({out.losses}, parameters_.tensors(), {at::ones_like(out.losses)}, /*retain_graph=*/false,
+                                                /*create_graph=*/false, /*allow_unused=*/true);
+    for (std::size_t i = 0; i < ordinary.size(); ++i)
+      check_privacy(!ordinary[i].defined(),
+                    "parameter '{}' received an ordinary gradient, which is not clipped per example: use it only inside its fodp::nn layer",
+                    parameters_.slices()[i].name);
   }
   out.tape.check_covers(parameters_, rows);
+  out.elements += out.tape.elements();
   const at::NoGradGuard no_gradients;
   out.squared_norms.assign(rows, 0.0);
-  for (const auto& record : out.tape.records()) record->add_squared_norms(out.squared_norms);
+  out.clipped_by.assign(rows, 0.0);
+  for (const auto& record : out.tape.records()) record->add_squared_norms(out.squared_norms, out.clipped_by);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const double least = out.clipped_by[i] / (kMostCancelled * kMostCancelled);
+    out.clipped_by[i] = least > out.squared_norms[i] || std::isnan(least) ? least : out.squared_norms[i];
+  }
   return out;
 }
 
 Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
   const Recorded recorded = record(batch);
+  const at::NoGradGuard no_gradients;
+  const std::int64_t rows = recorded.losses.size(0);
   const float* losses = recorded.losses.data_ptr<float>();
-  return {{losses, losses + recorded.losses.size(0)}, recorded.squared_norms};
+  at::Tensor gradients = at::empty({rows, parameters_.size()}, at::kFloat);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    at::Tensor alone = at::zeros({rows}, at::kFloat);
+    alone[row] = 1;
+    for (const auto& record : recorded.tape.records()) record->write_weighted_sum(alone, parameters_, gradients[row]);
+  }
+  return {{losses, losses + rows}, recorded.squared_norms, gradients};
 }
 
-// From the shapes of one row's tape, so that it is the same for every block, lot and number of threads.
+// From the shapes of the first row there is, so that it is the same for every block, lot and number of threads.
 std::int64_t Clipper::rows_at_once(const Blocks& blocks, const Gather& gather) const {
   const auto block = std::ranges::find_if(blocks, [](const auto& rows) { return !rows.empty(); });
   if (block == blocks.end()) return block_rows_;
-  const std::int64_t of_one = record(gather(std::span(*block).first(1))).tape.elements();
-  return std::clamp<std::int64_t>(kTapeElements / std::max<std::int64_t>(1, of_one), 1, block_rows_);
+  if (rows_at_once_ == 0) {
+    const std::int64_t of_one = record(gather(std::span(*block).first(1)), /*measure=*/true).elements;
+    rows_at_once_ = std::clamp<std::int64_t>(kHeldElements / std::max<std::int64_t>(1, of_one), 1, block_rows_);
+  }
+  return rows_at_once_;
 }
 
 void Clipper::write_block(std::span<const std::int64_t> rows, std::int64_t at_once, const Gather& gather, const at::Tensor& sum,
@@ -208,7 +244,7 @@ void Clipper::write_part(std::span<const std::int64_t> rows, const Gather& gathe
   std::vector<float> factors(count, 0.0f);
   std::vector<std::int64_t> cleared;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double norm = std::sqrt(recorded.squared_norms[i]);
+    const double norm = std::sqrt(recorded.clipped_by[i]);
     if (!std::isfinite(norm)) cleared.push_back(i);
     factors[i] = clip_factor(norm, options_);
     if (insecure) {

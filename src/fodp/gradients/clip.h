@@ -2,7 +2,7 @@
 //
 // Rows run in blocks (data/sampling.h says which rows form a block). A block's clipped sum is formed in float32, rounded to the lattice and
 // added to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads. A block of a large
-// model goes through it in parts, since a row's factor depends on that row alone: memory is bounded by kTapeElements a thread, not by the
+// model goes through it in parts, since a row's factor depends on that row alone: memory is bounded by kHeldElements a thread, not by the
 // lot nor by the parameters times the rows.
 #pragma once
 
@@ -42,6 +42,10 @@ struct ClipOptions {
   }
 };
 
+// A row is clipped as if its norm were at least its reach (tape.h) over this: however much its positions cancel, what passes through the
+// float32 sum is at most so many clip norms (docs/finite-precision.md).
+inline constexpr double kMostCancelled = 256;
+
 // The factor of a gradient of this norm; 0 for a norm that is not finite. Rounded towards zero, so that the product is never too long.
 float clip_factor(double norm, const ClipOptions& options);
 
@@ -49,7 +53,7 @@ struct Batch {
   at::Tensor inputs, targets;
 };
 
-// One loss per row: [rows]. A row's loss must depend on that row alone.
+// One loss per row: [rows]. A row's loss must depend on that row alone. Called from several threads at once, each with rows of its own.
 using RowLosses = std::function<at::Tensor(const at::Tensor& inputs, const at::Tensor& targets)>;
 using Gather = std::function<Batch(std::span<const std::int64_t> rows)>;
 // Blocks of rows.
@@ -66,8 +70,8 @@ struct ClipDiagnostics {
 // The most rows of a block that the project's bounds are made for.
 inline constexpr std::int64_t kMostBlockRows = 128;
 
-// What a thread's tape may hold at once: 32 MB. One row is always allowed.
-inline constexpr std::int64_t kTapeElements = 1 << 23;
+// What a thread may hold at once, activations and tape: 64 MB. One row is always allowed.
+inline constexpr std::int64_t kHeldElements = 1 << 24;
 
 class Clipper {
  public:
@@ -78,9 +82,10 @@ class Clipper {
 
   ClippedSum clipped_sum(const Blocks& blocks, double sample_rate, const Gather& gather, ClipDiagnostics* insecure = nullptr) const;
 
-  // Each row's loss and squared gradient norm, un-noised: not private (mixing.h uses it on made-up rows).
+  // Each row's loss, squared gradient norm and gradient, un-noised: not private (mixing.h uses it on made-up rows).
   struct InsecureRows {
     std::vector<double> losses, squared_norms;
+    at::Tensor gradients;  // [rows, parameters]
   };
   InsecureRows insecure_rows(const Batch& batch) const;
 
@@ -89,7 +94,7 @@ class Clipper {
 
  private:
   struct Recorded;
-  Recorded record(const Batch& batch) const;
+  Recorded record(const Batch& batch, bool measure = false) const;
   std::int64_t rows_at_once(const Blocks& blocks, const Gather& gather) const;
   void write_block(std::span<const std::int64_t> rows, std::int64_t at_once, const Gather& gather, const at::Tensor& sum,
                    ClipDiagnostics* insecure) const;
@@ -100,6 +105,7 @@ class Clipper {
   RowLosses losses_;
   ClipOptions options_;
   std::int64_t block_rows_;
+  mutable std::int64_t rows_at_once_ = 0;  // 0: not known yet
   double grid_, slack_;
 };
 

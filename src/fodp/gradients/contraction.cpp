@@ -68,6 +68,13 @@ void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared
   for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += squared_norm({values.data_ptr<float>() + i * each, each});
 }
 
+void add_reach(const at::Tensor& a, const at::Tensor& b, double times, std::span<double> reach) {
+  std::vector<double> of_a(reach.size(), 0.0), of_b(reach.size(), 0.0);
+  add_squared_norms_of_rows(a, of_a);
+  add_squared_norms_of_rows(b, of_b);
+  for (std::size_t i = 0; i < reach.size(); ++i) reach[i] += times * of_a[i] * of_b[i];
+}
+
 void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
   if (inputs.size(2) == 1) {  // rank one: exact without forming it
     const at::Tensor a = inputs.contiguous(), b = output_gradients.contiguous();

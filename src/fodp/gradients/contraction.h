@@ -23,6 +23,9 @@ void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared
 // The sum of squares in double.
 double squared_norm(std::span<const float> values);
 
+// reach[i] += times * |row i of a|^2 * |row i of b|^2 (tape.h).
+void add_reach(const at::Tensor& a, const at::Tensor& b, double times, std::span<double> reach);
+
 inline constexpr double kGhostCancels = 1e-3;
 inline constexpr std::int64_t kChunkElements = 1 << 20;
 

@@ -61,11 +61,15 @@ class ConvRecord : public Record {
     return covered;
   }
 
-  void add_squared_norms(std::span<double> squared) override {
-    if (has_bias()) add_squared_norms_of_rows(output_gradient_.flatten(2).sum(2), squared);
+  void add_squared_norms(std::span<double> squared, std::span<double> reach) override {
+    const std::int64_t places = output_gradient_.size(2) * output_gradient_.size(3);
+    if (has_bias()) {
+      add_squared_norms_of_rows(output_gradient_.flatten(2).sum(2), squared);
+      add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(places)), reach);
+    }
     if (!weight_.requires_grad()) return;
     const std::int64_t groups = shape_.groups, out = weight_.size(0) / groups, in = weight_[0].numel();
-    const bool ghost = ghost_is_cheaper(in, out, output_gradient_.size(2) * output_gradient_.size(3));
+    const bool ghost = ghost_is_cheaper(in, out, places);
     if (!ghost && weight_.numel() * rows() <= kMostTimesLarger * (input_.numel() + output_gradient_.numel()))
       gradients_ = at::empty({rows(), groups, out, in}, weight_.options());
     for_unfolded_rows(
@@ -75,7 +79,12 @@ class ConvRecord : public Record {
           else
             add_contracted_squared_norms(inputs, gradients, squared.subspan(begin, count));
         });
-    if (gradients_.defined()) add_squared_norms_of_rows(gradients_, squared);
+    if (gradients_.defined()) return add_squared_norms_of_rows(gradients_, squared);
+    // An input is in at most so many of the patches that the kernel meets.
+    double patches = 1;
+    for (std::size_t axis : {0, 1})
+      patches *= std::ceil(static_cast<double>(weight_.size(2 + axis)) / static_cast<double>(shape_.stride[axis]));
+    add_reach(input_, output_gradient_, patches, reach);
   }
 
   void clear_rows(const at::Tensor& rows) override {

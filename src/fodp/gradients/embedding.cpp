@@ -1,13 +1,16 @@
 #include "fodp/gradients/embedding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/init.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/contraction.h"
 #include "fodp/gradients/parameters.h"
 
 namespace fodp {
@@ -34,7 +37,7 @@ class EmbeddingRecord : public Record {
   std::int64_t elements() const override { return indices_.numel() + output_gradient_.numel(); }
   std::vector<at::Tensor> parameters() const override { return {weight_}; }
 
-  void add_squared_norms(std::span<double> squared) override {
+  void add_squared_norms(std::span<double> squared, std::span<double> reach) override {
     const std::int64_t positions = indices_.size(1), width = weight_.size(1);
     std::vector<std::int64_t> order(positions);
     std::vector<double> line(width);
@@ -51,6 +54,7 @@ class EmbeddingRecord : public Record {
         for (const double value : line) squared[i] += value * value;
       }
     }
+    if (positions > 1) add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(positions)), reach);
   }
 
   void clear_rows(const at::Tensor& rows) override { output_gradient_ = output_gradient_.index_fill(0, rows, 0); }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
@@ -41,9 +42,13 @@ class LinearRecord : public Record {
     return covered;
   }
 
-  void add_squared_norms(std::span<double> squared) override {
+  void add_squared_norms(std::span<double> squared, std::span<double> reach) override {
+    const std::int64_t positions = output_gradient_.size(1);
     if (weight_.requires_grad()) add_contracted_squared_norms(input_.transpose(1, 2), output_gradient_.transpose(1, 2), squared);
-    if (has_bias()) add_squared_norms_of_rows(output_gradient_.size(1) == 1 ? output_gradient_ : output_gradient_.sum(1), squared);
+    if (has_bias()) add_squared_norms_of_rows(positions == 1 ? output_gradient_ : output_gradient_.sum(1), squared);
+    if (positions == 1) return;
+    if (weight_.requires_grad()) add_reach(input_, output_gradient_, 1, reach);
+    if (has_bias()) add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(positions)), reach);
   }
 
   void clear_rows(const at::Tensor& rows) override {
@@ -94,6 +99,8 @@ at::Tensor recorded_linear(const at::Tensor& input, const at::Tensor& weight, co
   check_input(input.dim() >= 2 && input.size(-1) == weight.size(1),
               "fodp::nn::Linear takes [rows, ..., {}] while it records, got [{}]: rows come first", weight.size(1),
               fmt::join(input.sizes(), ", "));
+  check_input(!bias.defined() || bias.numel() == weight.size(0), "fodp::nn::Linear: a bias of {} numbers for {} outputs", bias.numel(),
+              weight.size(0));
   return LinearFunction::apply(input, weight, bias.defined() ? bias : weight.new_empty({0}));
 }
 

@@ -17,9 +17,10 @@ namespace fodp {
 void check_examples_do_not_mix(const std::function<at::Tensor(const at::Tensor&)>& forward, std::vector<std::int64_t> shape);
 void check_examples_do_not_mix(const std::function<at::Tensor(const at::Tensor&)>& forward, const at::Tensor& sample);
 
-// The same for all that a clipper sees, each row's loss and gradient norm, so that mixing in a loss or rows in another dimension than the
-// first show too. The rows are made up: only the shape and type of `like` are used, not what it holds (random normals, or 0 and 1 for
-// integers; targets of 0).
-void check_rows_do_not_mix(const Clipper& clipper, const Batch& like);
+// The same for all that a clipper sees, each row's loss and gradient, so that mixing in a loss or rows in another dimension than the first
+// show too; and that nothing in the model changes. The rows are made up: only the shape and type of `like` are used, not what it holds.
+// They are normal numbers, numbers from 0 to 1, and rows that end in zeros after different lengths; integers are 0 and 1. What mixes only
+// with other values is not found.
+void check_rows_do_not_mix(const Clipper& clipper, const torch::nn::Module& model, const Batch& like);
 
 }  // namespace fodp

@@ -39,8 +39,10 @@ class Record {
   // The trainable parameters it covers: whole ones, or contiguous parts.
   virtual std::vector<at::Tensor> parameters() const = 0;
 
-  // squared[i] += |gradient of row i|^2 over these parameters, in double. Not finite where the gradient is not.
-  virtual void add_squared_norms(std::span<double> squared) = 0;
+  // squared[i] += |gradient of row i|^2 over these parameters, in double. Not finite where the gradient is not. Where the gradient is a sum
+  // over positions that write_weighted_sum forms in float32, reach[i] += (sum|a|^2)(sum|b|^2) of its factors: what its positions add up to
+  // if none cancel another, and so what its rounding is in proportion to.
+  virtual void add_squared_norms(std::span<double> squared, std::span<double> reach) = 0;
 
   // Zero-fills these rows in every factor, so that not even zero times NaN remains. Must leave tensors that others hold as they are.
   virtual void clear_rows(const at::Tensor& rows) = 0;
@@ -70,6 +72,7 @@ class Tape {
   };
 
   std::span<const std::unique_ptr<Record>> records() const { return records_; }
+  void clear() { records_.clear(); }
 
   std::int64_t elements() const;  // of all records
 

@@ -43,8 +43,10 @@ struct PrivateSteps::Parts {
         update(method->make_update()) {
     check_input(rows.count == plan.train_examples, "the plan is for {} training examples, the data has {}", plan.train_examples,
                 rows.count);
+    check_input(parameters.size() == plan.parameters, "the plan is for {} trainable parameters, the model has {}", plan.parameters,
+                parameters.size());
     check_privacy(clipper.slack() <= plan.slack, "the plan's slack {} is below the run's {}", plan.slack, clipper.slack());
-    check_rows_do_not_mix(clipper, rows.gather(std::vector<std::int64_t>{0}));
+    check_rows_do_not_mix(clipper, model, rows.gather(std::vector<std::int64_t>{0}));
     ledger->plan(plan.events);
     if (plan.options.run.insecure_diagnostics)
       if (auto* memory = dynamic_cast<FractionalMechanism*>(mechanism.get())) memory->keep_insecure_decomposition();
@@ -91,7 +93,7 @@ Lot PrivateSteps::sample() { return parts_->sampler.draw(parts_->lots_drawn++); 
 ClippedSum PrivateSteps::clipped_sum(Lot lot) {
   Parts& p = *parts_;
   p.insecure_clip = {};
-  return p.clipper.clipped_sum(lot.blocks, lot.sample_rate, p.rows.gather,
+  return p.clipper.clipped_sum(lot.blocks(), lot.sample_rate(), p.rows.gather,
                                p.plan.options.run.insecure_diagnostics ? &p.insecure_clip : nullptr);
 }
 

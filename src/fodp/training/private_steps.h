@@ -24,7 +24,7 @@ namespace fodp {
 // Training data: how many rows there are, and how to fetch some of them by number. The number of rows is public.
 struct TrainingRows {
   std::int64_t count;
-  Gather gather;  // called from several threads at once
+  Gather gather;  // called from several threads at once, as the model's forward and the loss are (speed.threads = 1 avoids it)
 };
 
 class PrivateSteps : public Step {
@@ -51,7 +51,7 @@ class PrivateSteps : public Step {
   double epsilon() const;        // spent so far, at the plan's delta
   std::string statement() const;
 
-  // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the options ask for them: not private.
+  // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the plan's options ask for them: not private.
   struct InsecureDiagnostics {
     double train_loss = 0, clip_fraction = 0, mean_norm = 0, largest_norm = 0;
     double signal_norm = 0, memory_norm = 0, noise_memory_norm = 0, noise_norm = 0;

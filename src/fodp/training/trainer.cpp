@@ -67,6 +67,7 @@ class Trainer::Loop {
   StateDict state() const {
     StateDict dict;
     for (const auto& item : model_.module->named_parameters()) dict.push_back({item.key(), item.value().detach().clone()});
+    for (const auto& item : model_.module->named_buffers()) dict.push_back({item.key(), item.value().detach().clone()});
     return dict;
   }
 

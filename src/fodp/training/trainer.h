@@ -49,7 +49,7 @@ class Trainer {
 
   Result run(const Observers& observers = {});
 
-  StateDict state() const;  // the parameters now
+  StateDict state() const;  // the parameters now, and the buffers that a model of one's own may have
 
  private:
   class Loop;
