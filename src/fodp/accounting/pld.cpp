@@ -123,26 +123,14 @@ constexpr Direction kBoth[] = {Direction::remove, Direction::add};
 
 }  // namespace
 
-// Grids of recent questions. Those of one event with steps within a factor of each other serve each other's questions.
+// Grids of recent questions. An answer does not depend on what is kept: a budget that was met is met whoever asks.
 class PldAccountant::Grids {
  public:
-  // The step to use where `wanted` would do: that of a grid already there, if it is finer but not by much.
-  double step(const SampledGaussian& event, double wanted, double tail) {
-    const std::lock_guard lock(mutex_);
-    double best = wanted;
-    bool found = false;
-    for (const Entry& entry : entries_)
-      if (entry.event == event && entry.grid->step <= wanted && entry.grid->step >= wanted / kReuse && entry.tail <= tail &&
-          (!found || entry.grid->step > best))
-        best = entry.grid->step, found = true;
-    return best;
-  }
-
   std::shared_ptr<const LossGrid> get(const SampledGaussian& event, double step, double tail) {
     {
       const std::lock_guard lock(mutex_);
       for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
-        if (entry->event == event && entry->grid->step == step && entry->tail <= tail) {
+        if (entry->event == event && entry->grid->step == step && entry->tail == tail) {
           entries_.splice(entries_.begin(), entries_, entry);
           return entry->grid;
         }
@@ -164,7 +152,6 @@ class PldAccountant::Grids {
     double tail;
     std::shared_ptr<const LossGrid> grid;
   };
-  static constexpr double kReuse = 2.5;
   static constexpr std::size_t kMostKept = 1 << 21;
 
   std::mutex mutex_;
@@ -258,7 +245,7 @@ class PldAccountant::Question {
       const double points = grid_points(part.event, step, tail_);
       if (!(points < kMostPoints)) step *= points / kMostPoints * 1.01;
     }
-    step = grids_.step(parts_.front().event, step, tail_);
+    step = std::exp2(std::floor(4 * std::log2(step)) / 4);  // questions that differ little share their grids
     for (auto size = std::max<std::size_t>(64, std::bit_ceil(static_cast<std::size_t>(std::ceil(window / step))));; size *= 2) {
       TiltedSum sum(direction, tilt.s, step, deviation, size);
       for (const Part& part : parts_) sum.add(*grids_.get(part.event, step, tail_), part.count);
