@@ -82,4 +82,25 @@ RunCumulants::Tilt RunCumulants::for_epsilon(double epsilon, Direction direction
   return least([&](double s) { return at(s, direction).k + log_largest_weight(s) - s * epsilon; }, direction);
 }
 
+double RunCumulants::reach(double s, double unlikely, Direction direction) const {
+  const Cumulants::Value here = at(s, direction);
+  double rate = 1.5 * std::sqrt(2 * unlikely / here.variance);
+  double right = std::numeric_limits<double>::infinity(), left = right;
+  for (int i = 0; i < 14; ++i, rate *= .7) {
+    right = std::min(right, (at(s + rate, direction).k - here.k + unlikely) / rate - here.mean);
+    left = std::min(left, (at(s - rate, direction).k - here.k + unlikely) / rate + here.mean);
+  }
+  return std::max(right, left);
+}
+
+double RunCumulants::narrow(double most, double epsilon, Direction direction) const {
+  double best = most, least = std::numeric_limits<double>::infinity();
+  for (double s = most; s > most / 20; s *= .85) {
+    const Cumulants::Value value = at(s, direction);
+    const double price = value.k + log_largest_weight(s) - s * epsilon + 1.5 * std::log(value.variance);
+    if (price < least) least = price, best = s;
+  }
+  return best;
+}
+
 }  // namespace fodp

@@ -46,6 +46,13 @@ class RunCumulants {
   Tilt for_delta(double delta, Direction direction) const;
   Tilt for_epsilon(double epsilon, Direction direction) const;
 
+  // A tilt up to `most` under which the sum is spread less, at a price in Chernoff's bound that is worth it: where rare large losses, not
+  // those near epsilon, would draw the tilted mass.
+  double narrow(double most, double epsilon, Direction direction) const;
+
+  // How far from its mean the tilted sum goes, but for a chance of exp(-unlikely), by Chernoff's bound.
+  double reach(double s, double unlikely, Direction direction) const;
+
  private:
   template <class F>
   Tilt least(const F& f, Direction direction) const;

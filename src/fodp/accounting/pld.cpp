@@ -199,14 +199,19 @@ class PldAccountant::Question {
   }
 
   Answer ask(Direction direction) {
-    if (!gives_epsilon_) return solve(direction, run_cumulants_->for_epsilon(target_, direction), 0, 1);
+    if (!gives_epsilon_) {
+      const double s = run_cumulants_->for_epsilon(target_, direction).s;
+      return solve(direction, run_cumulants_->narrow(s, target_, direction), target_, 1);
+    }
     // Chernoff's bound may be far above the truth: a coarse answer first, then one with the tilt that belongs to it.
-    RunCumulants::Tilt tilt = run_cumulants_->for_delta(target_, direction);
-    const Answer coarse = solve(direction, tilt, std::max(0., tilt.bound), kCoarse);
-    if (!std::isfinite(coarse.interval.upper)) return coarse;
-    tilt = run_cumulants_->for_epsilon(coarse.interval.upper, direction);
-    const Answer fine = solve(direction, tilt, coarse.interval.upper, 1);
-    return {{std::max(coarse.interval.lower, fine.interval.lower), std::min(coarse.interval.upper, fine.interval.upper)}, fine.step};
+    const auto [s, bound] = run_cumulants_->for_delta(target_, direction);
+    if (!std::isfinite(bound)) return {{0, kInfinity}};
+    const Answer coarse = solve(direction, run_cumulants_->narrow(s, bound, direction), std::max(0., bound), kCoarse);
+    const double epsilon = coarse.interval.upper;
+    if (!std::isfinite(epsilon)) return coarse;
+    const double tilt = run_cumulants_->narrow(run_cumulants_->for_epsilon(epsilon, direction).s, epsilon, direction);
+    const Answer fine = solve(direction, tilt, epsilon, 1);
+    return {{std::max(coarse.interval.lower, fine.interval.lower), std::min(epsilon, fine.interval.upper)}, fine.step};
   }
 
  private:
@@ -216,42 +221,56 @@ class PldAccountant::Question {
     return RunCumulants(std::move(parts));
   }
 
-  // The largest step with which the grid adds at most `excess` to epsilon and the interval is at most `width` wide.
-  double step_for(double s, double deviation, double excess, double width) const {
+  // The largest step with which the grid adds at most `excess` to epsilon and the interval is at most `width` wide. `needed` is how
+  // unlikely, by its logarithm, a spread must be that is not given back.
+  double step_for(double s, double needed, double excess, double width) const {
     // An event's spread on the grid has a variance of step^2/6 and a mean of half of it; under the tilt epsilon grows by this.
     const double for_excess = std::sqrt(12 * excess / (count_ * (s + 1)));
     // What the lower end gives back: 2*sqrt(scale*needed) + (2s+1)*scale, scale = count*step^2/8 (TiltedSum::give_back).
-    const double needed = std::max(7., std::log(1e3 * std::min(s, 1e3) * deviation + 1e3));
     const double root = std::sqrt(needed + (2 * s + 1) * width) - std::sqrt(needed);
-    return std::min(for_excess, root / (2 * s + 1) * std::sqrt(8 / count_));
+    return std::min(for_excess, std::max(width / count_, root / (2 * s + 1) * std::sqrt(8 / count_)));
   }
 
-  // `epsilon` is about the answer, where that is what is asked for; a `coarseness` above 1 asks for less accuracy.
-  double choose_step(double s, double epsilon, double deviation, double window) const {
+  // log of what delta is made of, beside the largest weight; `epsilon` is about where the answer lies.
+  double log_share(double s, double epsilon, const Cumulants::Value& tilted) const {
+    return gives_epsilon_ ? std::log(target_) + s * epsilon - tilted.k - log_largest_weight(s)
+                          : -std::log1p(s * std::sqrt(tilted.variance)) - 2;
+  }
+
+  double choose_step(double s, double epsilon, const Cumulants::Value& tilted, double window) const {
+    const double needed = std::log(1e3) + std::clamp(-log_share(s, epsilon, tilted), 0., 100.);
     // An error of e in epsilon is one of s*e in the logarithm of delta.
     const double value = gives_epsilon_ ? epsilon : 1 / s;
-    const double comfortable = step_for(s, deviation, 1.5e-5 * value, .4 * width_ * value);
+    const double comfortable = step_for(s, needed, 1.5e-5 * value, .4 * width_ * value);
     if (window / comfortable <= kComfortPoints) return comfortable;
     const double floor = gives_epsilon_ ? 5e-7 : 0;
-    const double promised = step_for(s, deviation, std::max(5e-5 * value, floor), std::max(.75 * width_ * value, floor));
+    const double promised = step_for(s, needed, std::max(5e-5 * value, floor), std::max(.75 * width_ * value, floor));
     return std::max(std::min(promised, window / kComfortPoints), window / kMostPoints);
   }
 
-  Answer solve(Direction direction, const RunCumulants::Tilt& tilt, double epsilon, double coarseness) {
-    const double deviation = std::sqrt(run_cumulants_->at(tilt.s, direction).variance), window = 13.5 * deviation;
-    if (!(deviation > 0) || !std::isfinite(tilt.bound)) return {{0, gives_epsilon_ ? kInfinity : 1.}};
-    double step = coarseness * choose_step(tilt.s, epsilon, deviation, window);
+  // With this tilt; a `coarseness` above 1 asks for less accuracy.
+  Answer solve(Direction direction, double s, double epsilon, double coarseness) {
+    const Cumulants::Value tilted = run_cumulants_->at(s, direction);
+    const double deviation = std::sqrt(tilted.variance);
+    const double unlikely = std::log(1e6) + std::clamp(-log_share(s, epsilon, tilted), 0., 100.);
+    const double window = 2.1 * run_cumulants_->reach(s, unlikely, direction);
+    if (!(deviation > 0) || !std::isfinite(tilted.k)) return {{0, gives_epsilon_ ? kInfinity : 1.}};
+    double step = coarseness * choose_step(s, epsilon, tilted, window);
     for (const Part& part : parts_) {
       const double points = grid_points(part.event, step, tail_);
       if (!(points < kMostPoints)) step *= points / kMostPoints * 1.01;
     }
     step = std::exp2(std::floor(4 * std::log2(step)) / 4);  // questions that differ little share their grids
-    for (auto size = std::max<std::size_t>(64, std::bit_ceil(static_cast<std::size_t>(std::ceil(window / step))));; size *= 2) {
-      TiltedSum sum(direction, tilt.s, step, deviation, size);
+    double size = window / step;
+    for (int attempt = 0;; ++attempt) {
+      const std::size_t points = std::bit_ceil(static_cast<std::size_t>(std::clamp(size, 64., kMostPoints)));
+      TiltedSum sum(direction, s, step, deviation, points);
       for (const Part& part : parts_) sum.add(*grids_.get(part.event, step, tail_), part.count);
       sum.finish();
       const TiltedSum::Answer answer = gives_epsilon_ ? sum.epsilon(target_) : sum.delta(target_);
-      if (answer.outside < 1e-5 || static_cast<double>(size) >= kMostPoints) return {answer.interval, step};
+      const auto used = static_cast<double>(points);
+      if (answer.size <= used || used >= kMostPoints || attempt == 3) return {answer.interval, step};
+      size = std::max(answer.size, 2 * used);
     }
   }
 
@@ -297,9 +316,9 @@ Spent PldAccountant::epsilon_of(const Events& events, double delta, std::span<co
     if (!question.possible()) {
       include({0, kInfinity});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.epsilon_lower) {
-      const auto [interval, step] = question.ask(direction);
-      include(interval);
-      spent.grid = std::max(spent.grid, step);
+      const Question::Answer answer = question.ask(direction);
+      include(answer.interval);
+      spent.grid = std::max(spent.grid, answer.step);
     }
   }
   if (spent.epsilon - spent.epsilon_lower > .02 * spent.epsilon + 1e-6) {
@@ -334,9 +353,9 @@ Spent PldAccountant::delta_of(const Events& events, double epsilon, std::span<co
     if (!question.possible()) {
       include({0, 1});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.delta_lower) {
-      const auto [interval, step] = question.ask(direction);
-      include(interval);
-      spent.grid = std::max(spent.grid, step);
+      const Question::Answer answer = question.ask(direction);
+      include(answer.interval);
+      spent.grid = std::max(spent.grid, answer.step);
     }
   }
   spent.delta = std::min(spent.delta, total_variation(run));

@@ -15,8 +15,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnit = std::numeric_limits<double>::epsilon();
 constexpr double kNegligible = 60;  // e^-60 is beside 1
 
-// Share of a lower bound that may be lost to outcomes whose spread is larger than what is given back.
-constexpr double kSpreadShare = 1e-3;
+// Share of a lower bound that may be lost to outcomes whose spread is larger than what is given back: little beside `exponent`, which is
+// s*epsilon, so that it costs little of epsilon.
+double spread_share(double exponent) { return std::clamp(5e-4 * exponent, 1e-9, 1e-3); }
 
 std::size_t wrapped(double offset, std::size_t size) {
   return static_cast<std::size_t>(static_cast<std::int64_t>(offset) & static_cast<std::int64_t>(size - 1));
@@ -27,7 +28,7 @@ std::size_t wrapped(double offset, std::size_t size) {
 TiltedSum::TiltedSum(Direction direction, double s, double step, double deviation, std::size_t size)
     : direction_(direction), s_(s), step_(step), fourier_(size), product_(size / 2 + 1, Complex{1, 0}) {
   const double fastest = std::sqrt(50.) / std::max(deviation, step);
-  for (std::size_t r = 0; r < kRates; ++r) rates_[r] = fastest * std::pow(.6, static_cast<double>(r));
+  for (std::size_t r = 0; r < kRates; ++r) rates_[r] = std::ldexp(fastest, -static_cast<int>(r));
 }
 
 void TiltedSum::add(const LossGrid& grid, double count) {
@@ -82,13 +83,14 @@ void TiltedSum::tilt(const LossGrid& grid, double count) {
   // E[exp(+-rate * (loss - mean))] at each rate, from the mean outwards.
   const auto middle = static_cast<std::size_t>(std::clamp(mean - first, 0., static_cast<double>(points - 1)));
   for (std::size_t r = 0; r < kRates; ++r) {
-    const double factor = std::exp(rates_[r] * step_);
-    double rising = 0, falling = 0, power = 1;  // along the grid
-    for (std::size_t i = middle; i < points; ++i, power *= factor) rising += masses[i] * power, falling += masses[i] / power;
-    power = factor;
-    for (std::size_t i = middle; i-- > 0; power *= factor) rising += masses[i] / power, falling += masses[i] * power;
-    log_right_[r] += count * (std::log(remove ? rising : falling) + 1e-12);
-    log_left_[r] += count * (std::log(remove ? falling : rising) + 1e-12);
+    const double factor = std::exp(rates_[r] * step_), inverse = 1 / factor;
+    double rising = 0, falling = 0, power = 1, root = 1;  // along the grid
+    for (std::size_t i = middle; i < points; ++i, power *= factor, root *= inverse)
+      rising += masses[i] * power, falling += masses[i] * root;
+    power = factor, root = inverse;
+    for (std::size_t i = middle; i-- > 0; power *= factor, root *= inverse) rising += masses[i] * root, falling += masses[i] * power;
+    log_right_[r] += count * (std::log(remove ? rising : falling) + 1e-10);
+    log_left_[r] += count * (std::log(remove ? falling : rising) + 1e-10);
   }
 }
 
@@ -137,12 +139,24 @@ TiltedSum::Tail TiltedSum::next_below(const Tail& above, double mass) const {
   return {slow * (above.weighed + rise * (above.decayed + mass)), fast * (above.decayed + mass)};
 }
 
-// What the spread on the grid can have added to the loss, but for a share kSpreadShare of this weighed sum. Given its loss an event's
+// What the spread on the grid can have added to the loss, but for this share of this weighed sum. Given its loss an event's
 // spread N lies in an interval of one step and has E[exp(-N)] = 1, so that log E[exp(v*N)] <= v*(v+1)*step^2/8 for v > 0 (Hoeffding).
-double TiltedSum::give_back(double weighed) const {
-  const double needed = log_largest_weight(s_) - std::log(kSpreadShare * weighed), scale = count_ * step_ * step_ / 8;
+double TiltedSum::give_back(double weighed, double share) const {
+  const double needed = log_largest_weight(s_) - std::log(share * weighed), scale = count_ * step_ * step_ / 8;
   const double rate = std::sqrt(std::max(0., s_ * (s_ + 1) + needed / scale));
   return std::min(count_ * step_, rate > 0 ? scale * (2 * rate + 2 * s_ + 1) : kInfinity);
+}
+
+double TiltedSum::size_for(double weighed) const {
+  if (!(weighed > 0)) return 0;
+  const double needed = log_largest_weight(s_) - std::log(1e-6 * weighed);
+  double right = kInfinity, left = kInfinity;
+  for (std::size_t r = 0; r < kRates; ++r) {
+    const double rate = rates_[r] * step_;
+    right = std::min(right, (needed + log_right_[r]) / rate - centre_);
+    left = std::min(left, (needed + log_left_[r]) / rate + centre_);
+  }
+  return 2 * std::max(right, left);
 }
 
 // The loss above which `excess`(loss, weighed sum at it) is nowhere above 0; `upper` tells on which side the search ends. -inf where it is
@@ -196,7 +210,7 @@ TiltedSum::Answer TiltedSum::epsilon(double delta) const {
         return log_total_ + doubt - s_ * l + std::log((1 + slack) * weighed + error_) - log_finite;
       },
       true);
-  const double outside = found > 0 ? outside_ / found : 0;
+  const double size = upper == kInfinity ? 4 * static_cast<double>(fourier_.size()) : size_for(found);
   if (upper == -kInfinity) upper = std::max(0., loss(-static_cast<double>(fourier_.size() / 2)));
   upper += loss_error_ + 4 * kUnit * upper;
 
@@ -204,14 +218,14 @@ TiltedSum::Answer TiltedSum::epsilon(double delta) const {
   found = 0;
   double lower = crossing(
       [&](double l, double weighed) {
-        const double kept = (1 - slack - kSpreadShare) * weighed - lost;
+        const double kept = (1 - slack - spread_share(s_ * l)) * weighed - lost;
         if (!(kept > 0)) return -kInfinity;
         found = weighed;
         return log_total_ - doubt - s_ * l + std::log(kept) - log_delta;
       },
       false);
-  lower = std::isfinite(lower) && found > 0 ? lower * (1 - 4 * kUnit) - give_back(found) - loss_error_ : 0;
-  return {{std::max(0., lower), std::max(0., upper)}, outside};
+  lower = std::isfinite(lower) && found > 0 ? lower * (1 - 4 * kUnit) - give_back(found, spread_share(s_ * lower)) - loss_error_ : 0;
+  return {{std::max(0., lower), std::max(0., upper)}, size};
 }
 
 TiltedSum::Place TiltedSum::last_above(double epsilon) const {
@@ -230,17 +244,18 @@ TiltedSum::Answer TiltedSum::delta(double epsilon) const {
     if (place.tail.weighed <= 0) return 0.;
     return std::exp(s_ * u) * std::max(0., place.tail.weighed - std::expm1(u) * place.tail.decayed);
   };
+  constexpr double kShare = 1e-3;
   const double lowered = std::max(0., epsilon - loss_error_);
   const double most = weighed_at(lowered);
   const double upper = infinite_ + std::exp(log_total_ + doubt - s_ * lowered + std::log((1 + slack) * most + error_));
 
-  const double raised = epsilon + loss_error_ + give_back(weighed_at(epsilon) * .5);
+  const double raised = epsilon + loss_error_ + give_back(weighed_at(epsilon) * .5, kShare);
   const double weighed = weighed_at(raised);
   // give_back() grows as the sum falls: its share is of the sum it was asked for.
   const double lost = error_ + std::exp(log_largest_weight(s_)) * std::expm1(std::min(700., doubt));
-  const double kept = (1 - slack) * weighed - kSpreadShare * .5 * weighed_at(epsilon) - lost;
+  const double kept = (1 - slack) * weighed - kShare * .5 * weighed_at(epsilon) - lost;
   const double lower = kept > 0 ? std::max(0., std::exp(log_total_ - doubt - s_ * raised + std::log(kept)) - cut_) : 0;
-  return {{std::min(1., lower), std::isnan(upper) ? 1. : std::min(1., upper)}, most > 0 ? outside_ / most : 0};
+  return {{std::min(1., lower), std::isnan(upper) ? 1. : std::min(1., upper)}, size_for(most)};
 }
 
 }  // namespace fodp

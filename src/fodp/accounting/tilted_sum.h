@@ -24,11 +24,11 @@ class TiltedSum {
   void add(const LossGrid& grid, double count);
   void finish();
 
-  // An interval that holds the truth, in this direction; upper may be +inf where nothing can be certified. `outside` is how much mass may
-  // lie outside the window, relative to what delta is made of: a larger size is needed where this is not small.
+  // An interval that holds the truth, in this direction; upper may be +inf where nothing can be certified. `size` is what would keep the
+  // mass outside the window negligible beside what delta is made of.
   struct Answer {
     Interval interval;
-    double outside = 0;
+    double size = 0;
   };
   Answer epsilon(double delta) const;  // delta in (0, 1)
   Answer delta(double epsilon) const;  // epsilon >= 0
@@ -47,7 +47,8 @@ class TiltedSum {
   double mass(double offset) const;
   Tail next_below(const Tail& above, double mass) const;
   Place last_above(double epsilon) const;
-  double give_back(double weighed) const;
+  double give_back(double weighed, double share) const;
+  double size_for(double weighed) const;
   template <class F>
   double crossing(const F& excess, bool upper) const;
 
@@ -67,7 +68,7 @@ class TiltedSum {
   double loss_error_ = 0;
   double outside_ = 0;  // the window, of a weighed sum
   double error_ = 0;    // of a weighed sum
-  static constexpr std::size_t kRates = 3;
+  static constexpr std::size_t kRates = 6;
   double rates_[kRates], log_right_[kRates] = {}, log_left_[kRates] = {};  // Chernoff's bounds on what leaves the window
 };
 
