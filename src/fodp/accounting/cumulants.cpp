@@ -6,8 +6,9 @@
 
 namespace fodp {
 
-Cumulants::Cumulants(const SampledGaussian& event, double tail) {
-  const auto [low, high] = deviations(event, tail);
+Cumulants::Cumulants(const SampledGaussian& event, double tail, double highest) {
+  const auto [low, end] = deviations(event, tail);
+  const double high = std::min(end, deviation_at(event, highest));
   const double step = std::max(std::min(.12, event.noise_multiplier / 3), (high - low) / 4000);
   for (double t = low; t < high + step; t += step) {
     log_weight_.push_back(-t * t / 2);
@@ -91,6 +92,13 @@ double RunCumulants::reach(double s, double unlikely, Direction direction) const
     left = std::min(left, (at(s - rate, direction).k - here.k + unlikely) / rate + here.mean);
   }
   return std::max(right, left);
+}
+
+double RunCumulants::depth(double unlikely, Direction direction) const {
+  // The second distribution is the first under the tilt -1.
+  double rate = 1.5 * std::sqrt(2 * unlikely / at(-1, direction).variance), least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 14; ++i, rate *= .7) least = std::min(least, (at(-1 - rate, direction).k + unlikely) / rate);
+  return least;
 }
 
 double RunCumulants::narrow(double most, double epsilon, Direction direction) const {

@@ -11,8 +11,8 @@ namespace fodp {
 
 class Cumulants {
  public:
-  // As far out as `tail` of mass.
-  Cumulants(const SampledGaussian& event, double tail);
+  // As far out as `tail` of mass, of losses up to `highest`.
+  Cumulants(const SampledGaussian& event, double tail, double highest);
 
   // K(s) = log E[exp(s * loss)] under the first distribution of the direction, and its first two derivatives.
   struct Value {
@@ -52,6 +52,8 @@ class RunCumulants {
 
   // How far from its mean the tilted sum goes, but for a chance of exp(-unlikely), by Chernoff's bound.
   double reach(double s, double unlikely, Direction direction) const;
+  // How far below 0 the sum goes under the second distribution, but for that chance.
+  double depth(double unlikely, Direction direction) const;
 
  private:
   template <class F>

@@ -161,9 +161,9 @@ struct Ends {
   bool bounded_below;  // the loss never falls to the first point
 };
 
-Ends ends(const SampledGaussian& event, double step, double tail) {
+Ends ends(const SampledGaussian& event, double step, double tail, double highest) {
   const Deviations range = deviations(event, tail);
-  const double low = loss_at(event, range.low), high = loss_at(event, range.high);
+  const double low = loss_at(event, range.low), high = std::min(highest, loss_at(event, range.high));
   const auto last = static_cast<std::int64_t>(std::ceil(high / step));
   const auto lowest = static_cast<std::int64_t>(std::floor(low / step));
   return {std::min(lowest, last - 1), last, event.sample_rate < 1 && static_cast<double>(lowest) * step <= std::log1p(-event.sample_rate)};
@@ -188,28 +188,29 @@ Deviations deviations(const SampledGaussian& event, double tail) {
   return {-first_below(upper_tail, tail, 0, 38), first_below(p_above, tail, 0, slope + 38)};
 }
 
-double grid_points(const SampledGaussian& event, double step, double tail) {
+double grid_points(const SampledGaussian& event, double step, double tail, double highest) {
   const Deviations range = deviations(event, tail);
-  return (loss_at(event, range.high) - loss_at(event, range.low)) / step + 3;
+  return (std::min(highest, loss_at(event, range.high)) - loss_at(event, range.low)) / step + 3;
 }
 
-LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail) {
-  const auto [first, last, bounded_below] = ends(event, step, tail);
+LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail, double highest) {
+  const auto [first, last, bounded_below] = ends(event, step, tail, highest);
   const Discretisation cut(event, step);
   LossGrid grid{.step = step, .first = first};
   grid.log_q.reserve(static_cast<std::size_t>(last - first + 1));
 
   double begin = cut.edge(first), furthest = 0;
-  Share before;
-  grid.log_q_below = -kInfinity;
+  grid.below.log_moved = -kInfinity;
   if (bounded_below) {
     begin = -kInfinity;
   } else {
-    before = cut.below(begin, static_cast<double>(first) * step);
-    grid.log_q_below = std::log(before.high) + before.log_scale;
-    grid.q_infinite = before.low * std::exp(before.log_scale);
+    const Share share = cut.below(begin, static_cast<double>(first) * step);
+    grid.below.log_moved = std::log(share.high) + share.log_scale;
+    grid.below.p = std::exp(grid.below.log_moved + static_cast<double>(first) * step);
+    grid.below.q = upper_tail(-begin);
     furthest = std::abs(begin);
   }
+  Share before;
   for (std::int64_t j = first; j < last; ++j) {
     const double end = cut.edge(j + 1);
     const Share share = std::isinf(end) ? Share{} : cut.between(begin, end, static_cast<double>(j) * step);
@@ -218,10 +219,11 @@ LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail) 
     begin = end;
   }
   furthest = std::max(furthest, std::abs(begin));
+  grid.log_q.push_back(std::log(before.high) + before.log_scale);
   const Share rest = cut.above(begin);
-  grid.log_q.push_back(log_sum(before.high, before.log_scale, rest.low, rest.log_scale));
-  grid.log_q_above = std::log(rest.low) + rest.log_scale;
-  grid.p_infinite = event.sample_rate * upper_tail(begin - 1 / event.noise_multiplier) + (1 - event.sample_rate) * upper_tail(begin);
+  grid.above.log_moved = std::log(rest.low) + rest.log_scale;
+  grid.above.p = event.sample_rate * upper_tail(begin - 1 / event.noise_multiplier) + (1 - event.sample_rate) * upper_tail(begin);
+  grid.above.q = upper_tail(begin);
 
   // Rounding: of t and of the exponential of its square; of the logarithm kept. Raised, so that each mass is at least the exact one.
   double lowest = 0;
@@ -229,8 +231,6 @@ LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail) 
   const double raise = kUnit * (40 + 4 * furthest * furthest + 2 * std::abs(lowest));
   for (double& log_q : grid.log_q) log_q += raise;
   grid.mass_error = 2 * raise;
-  grid.p_infinite *= 1 + 1e-12;
-  grid.q_infinite *= 1 + 1e-12;
   // A grid point's t, rounded, is where the loss differs by this; less where the Gaussians' ratio moves the mixture's little.
   const double largest = std::max(std::abs(static_cast<double>(first)), std::abs(static_cast<double>(last))) * step;
   const double share = std::min(1., event.sample_rate * std::exp(std::min(700., log_ratio_at(event.sample_rate, largest))));

@@ -28,22 +28,26 @@ struct Deviations {
 };
 Deviations deviations(const SampledGaussian& event, double tail);
 
+// What lies beyond an end of a grid: its mass under P and Q, and the log of the mass under Q that it has where it is moved to the end so
+// that the mass which the nearer direction sees is kept (under P below, under Q above).
+struct Beyond {
+  double p = 0, q = 0;
+  double log_moved = 0;
+};
+
 struct LossGrid {
   double step = 0;
   std::int64_t first = 0;     // the loss of log_q[i] is (first + i) * step
   std::vector<double> log_q;  // log of the mass under Q; that under P is exp(loss) times as much
-  double p_infinite = 0;      // mass under P at loss +inf, under Q at loss -inf
-  double q_infinite = 0;
-  double log_q_below = 0;  // log of what log_q holds, at its first and last point, of losses beyond the grid
-  double log_q_above = 0;
-  double mass_error = 0;  // each mass is between the exact one and exp(mass_error) times it
-  double loss_error = 0;  // each loss is known to this
+  Beyond below, above;        // not in log_q
+  double mass_error = 0;      // each mass is between the exact one and exp(mass_error) times it
+  double loss_error = 0;      // each loss is known to this
 
   std::int64_t last() const { return first + static_cast<std::int64_t>(log_q.size()) - 1; }
 };
 
-// How many points the grid would have.
-double grid_points(const SampledGaussian& event, double step, double tail);
-LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail);
+// The grid ends where no more than `tail` lies beyond, or at the loss `highest` (above 0).
+double grid_points(const SampledGaussian& event, double step, double tail, double highest);  // how many it would have
+LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail, double highest);
 
 }  // namespace fodp

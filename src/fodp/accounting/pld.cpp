@@ -126,18 +126,18 @@ constexpr Direction kBoth[] = {Direction::remove, Direction::add};
 // Grids of recent questions. An answer does not depend on what is kept: a budget that was met is met whoever asks.
 class PldAccountant::Grids {
  public:
-  std::shared_ptr<const LossGrid> get(const SampledGaussian& event, double step, double tail) {
+  std::shared_ptr<const LossGrid> get(const SampledGaussian& event, double step, double tail, double highest) {
     {
       const std::lock_guard lock(mutex_);
       for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
-        if (entry->event == event && entry->grid->step == step && entry->tail == tail) {
+        if (entry->event == event && entry->grid->step == step && entry->tail == tail && entry->highest == highest) {
           entries_.splice(entries_.begin(), entries_, entry);
           return entry->grid;
         }
     }
-    auto grid = std::make_shared<const LossGrid>(make_loss_grid(event, step, tail));
+    auto grid = std::make_shared<const LossGrid>(make_loss_grid(event, step, tail, highest));
     const std::lock_guard lock(mutex_);
-    entries_.push_front({event, tail, grid});
+    entries_.push_front({event, tail, highest, grid});
     points_ += grid->log_q.size();
     while (points_ > kMostKept && entries_.size() > 1) {
       points_ -= entries_.back().grid->log_q.size();
@@ -149,7 +149,7 @@ class PldAccountant::Grids {
  private:
   struct Entry {
     SampledGaussian event;
-    double tail;
+    double tail, highest;
     std::shared_ptr<const LossGrid> grid;
   };
   static constexpr std::size_t kMostKept = 1 << 21;
@@ -180,12 +180,12 @@ class PldAccountant::Question {
     if (!gives_epsilon) {
       delta = kInfinity;
       for (Direction direction : {Direction::remove, Direction::add})
-        delta = std::min(delta, std::exp(cumulants(1e-20 / count_).for_epsilon(target, direction).bound));
+        delta = std::min(delta, std::exp(cumulants(1e-20 / count_, kInfinity).for_epsilon(target, direction).bound));
       delta = std::max(delta, 1e-200);
     }
     // A power of ten, so that the questions of one run share their grids.
     tail_ = std::max(1e-290, std::pow(10, std::floor(std::log10(1e-7 * delta / count_))));
-    run_cumulants_.emplace(cumulants(tail_));
+    run_cumulants_.emplace(cumulants(tail_, kInfinity));
   }
 
   bool possible() const {
@@ -199,25 +199,27 @@ class PldAccountant::Question {
   }
 
   Answer ask(Direction direction) {
-    if (!gives_epsilon_) {
-      const double s = run_cumulants_->for_epsilon(target_, direction).s;
-      return solve(direction, run_cumulants_->narrow(s, target_, direction), target_, 1);
+    if (!gives_epsilon_) return solve(direction, target_, 1);
+    // Chernoff's bound may be far above the truth: coarse answers first, each with the tilt and the grid that belong to the one before.
+    double epsilon = run_cumulants_->for_delta(target_, direction).bound;
+    if (!std::isfinite(epsilon)) return {{0, kInfinity}};
+    epsilon = std::max(0., epsilon);
+    Answer best{{0, kInfinity}};
+    for (int i = 0; i < 12; ++i) {
+      const Answer coarse = solve(direction, epsilon, kCoarse);
+      best = {{std::max(best.interval.lower, coarse.interval.lower), std::min(best.interval.upper, coarse.interval.upper)}, coarse.step};
+      if (!std::isfinite(coarse.interval.upper) || coarse.interval.upper > .8 * epsilon) break;
+      epsilon = coarse.interval.upper;
     }
-    // Chernoff's bound may be far above the truth: a coarse answer first, then one with the tilt that belongs to it.
-    const auto [s, bound] = run_cumulants_->for_delta(target_, direction);
-    if (!std::isfinite(bound)) return {{0, kInfinity}};
-    const Answer coarse = solve(direction, run_cumulants_->narrow(s, bound, direction), std::max(0., bound), kCoarse);
-    const double epsilon = coarse.interval.upper;
-    if (!std::isfinite(epsilon)) return coarse;
-    const double tilt = run_cumulants_->narrow(run_cumulants_->for_epsilon(epsilon, direction).s, epsilon, direction);
-    const Answer fine = solve(direction, tilt, epsilon, 1);
-    return {{std::max(coarse.interval.lower, fine.interval.lower), std::min(epsilon, fine.interval.upper)}, fine.step};
+    if (!std::isfinite(best.interval.upper)) return best;
+    const Answer fine = solve(direction, best.interval.upper, 1);
+    return {{std::max(best.interval.lower, fine.interval.lower), std::min(best.interval.upper, fine.interval.upper)}, fine.step};
   }
 
  private:
-  RunCumulants cumulants(double tail) const {
+  RunCumulants cumulants(double tail, double highest) const {
     std::vector<CountedCumulants> parts;
-    for (const Part& part : parts_) parts.push_back({Cumulants(part.event, tail), part.count});
+    for (const Part& part : parts_) parts.push_back({Cumulants(part.event, tail, highest), part.count});
     return RunCumulants(std::move(parts));
   }
 
@@ -248,16 +250,24 @@ class PldAccountant::Question {
     return std::max(std::min(promised, window / kComfortPoints), window / kMostPoints);
   }
 
-  // With this tilt; a `coarseness` above 1 asks for less accuracy.
-  Answer solve(Direction direction, double s, double epsilon, double coarseness) {
-    const Cumulants::Value tilted = run_cumulants_->at(s, direction);
+  // Near `epsilon`; a `coarseness` above 1 asks for less accuracy.
+  Answer solve(Direction direction, double epsilon, double coarseness) {
+    // A ratio so large that no others make up for it need not be told from a larger one: the grid ends there. To remove it is a loss far
+    // above epsilon, to add a gain that nothing outweighs.
+    const double wanted = 1.1 * (epsilon + (direction == Direction::remove
+                                                ? run_cumulants_->depth(25, direction)
+                                                : run_cumulants_->reach(run_cumulants_->for_epsilon(epsilon, direction).s, 25, direction)));
+    const double highest = std::isfinite(wanted) ? std::exp2(std::ceil(4 * std::log2(wanted)) / 4) : kInfinity;
+    const RunCumulants within = cumulants(tail_, highest);
+    const double s = within.narrow(within.for_epsilon(epsilon, direction).s, epsilon, direction);
+    const Cumulants::Value tilted = within.at(s, direction);
     const double deviation = std::sqrt(tilted.variance);
     const double unlikely = std::log(1e6) + std::clamp(-log_share(s, epsilon, tilted), 0., 100.);
-    const double window = 2.1 * run_cumulants_->reach(s, unlikely, direction);
-    if (!(deviation > 0) || !std::isfinite(tilted.k)) return {{0, gives_epsilon_ ? kInfinity : 1.}};
+    const double window = 2.1 * within.reach(s, unlikely, direction);
+    if (!(deviation > 0) || !std::isfinite(tilted.k) || !(window < kInfinity)) return {{0, gives_epsilon_ ? kInfinity : 1.}};
     double step = coarseness * choose_step(s, epsilon, tilted, window);
     for (const Part& part : parts_) {
-      const double points = grid_points(part.event, step, tail_);
+      const double points = grid_points(part.event, step, tail_, highest);
       if (!(points < kMostPoints)) step *= points / kMostPoints * 1.01;
     }
     step = std::exp2(std::floor(4 * std::log2(step)) / 4);  // questions that differ little share their grids
@@ -265,7 +275,7 @@ class PldAccountant::Question {
     for (int attempt = 0;; ++attempt) {
       const std::size_t points = std::bit_ceil(static_cast<std::size_t>(std::clamp(size, 64., kMostPoints)));
       TiltedSum sum(direction, s, step, deviation, points);
-      for (const Part& part : parts_) sum.add(*grids_.get(part.event, step, tail_), part.count);
+      for (const Part& part : parts_) sum.add(*grids_.get(part.event, step, tail_, highest), part.count);
       sum.finish();
       const TiltedSum::Answer answer = gives_epsilon_ ? sum.epsilon(target_) : sum.delta(target_);
       const auto used = static_cast<double>(points);

@@ -27,7 +27,7 @@ std::size_t wrapped(double offset, std::size_t size) {
 
 TiltedSum::TiltedSum(Direction direction, double s, double step, double deviation, std::size_t size)
     : direction_(direction), s_(s), step_(step), fourier_(size), product_(size / 2 + 1, Complex{1, 0}) {
-  const double fastest = std::sqrt(50.) / std::max(deviation, step);
+  const double fastest = 2 * std::sqrt(50.) / std::max(deviation, step);
   for (std::size_t r = 0; r < kRates; ++r) rates_[r] = std::ldexp(fastest, -static_cast<int>(r));
 }
 
@@ -42,14 +42,19 @@ void TiltedSum::tilt(const LossGrid& grid, double count) {
   const bool remove = direction_ == Direction::remove;
   const std::size_t points = grid.log_q.size();
   const double rate = (remove ? s_ + 1 : -s_) * step_, sign = remove ? 1 : -1, first = static_cast<double>(grid.first);
-  double largest = -kInfinity;
+  // What is below the grid, in this direction, joins its lower end; what is above is dealt with apart, in beyond().
+  const Beyond &near = remove ? grid.below : grid.above, &far = remove ? grid.above : grid.below;
+  const std::size_t end = remove ? 0 : points - 1;
+  const double log_near = near.log_moved + rate * (first + static_cast<double>(end));
+  double largest = log_near;
   for (std::size_t i = 0; i < points; ++i) largest = std::max(largest, grid.log_q[i] + rate * (first + static_cast<double>(i)));
 
   std::vector<double> masses(points);
   double total = 0, moment = 0, doubt = 0;
   for (std::size_t i = 0; i < points; ++i) {
     const double place = first + static_cast<double>(i), log_tilt = rate * place;
-    const double mass = std::exp(grid.log_q[i] + log_tilt - largest);
+    const double mass = std::exp(grid.log_q[i] + log_tilt - largest) + (i == end ? std::exp(log_near - largest) : 0);
+    if (!(mass > 0)) continue;
     masses[i] = mass;
     total += mass;
     moment += mass * place;
@@ -61,9 +66,14 @@ void TiltedSum::tilt(const LossGrid& grid, double count) {
   shift_ += count * sign * mean;
   centre_ += count * sign * (moment / total - mean);
   count_ += count;
-  infinite_ += count * (remove ? grid.p_infinite : grid.q_infinite);
-  cut_ += count * (std::exp(grid.log_q_below + (remove ? first * step_ : 0)) +
-                   std::exp(grid.log_q_above + (remove ? static_cast<double>(grid.last()) * step_ : 0)));
+  moved_ += count * (remove ? near.p : near.q);
+  moved_tilted_ += count * std::exp(log_near - log_mass);
+  log_p_within_ += count * std::log1p(-(remove ? far.p : far.q));
+  log_q_within_ += count * std::log1p(-(remove ? far.q : far.p));
+  for (std::size_t r = 0; r < kRates; ++r) {
+    const double edge = (remove ? static_cast<double>(grid.last()) : -first) * step_ - grid.loss_error;
+    beyond_[r] += count * (remove ? far.q : far.p) * std::exp(-std::max(0., rates_[r] - s_ - 1) * edge);
+  }
   loss_error_ += count * grid.loss_error;
 
   values_.assign(fourier_.size(), 0);
@@ -198,30 +208,50 @@ double TiltedSum::crossing(const F& excess, bool upper) const {
   return -kInfinity;
 }
 
+// What outcomes with a loss above its grid add to delta. All of them if their total is above epsilon: P - exp(epsilon)*Q of the outcomes;
+// that is a lower bound in any case. Those whose total is below would count less than nothing: Chernoff bounds by how much.
+Interval TiltedSum::beyond(double epsilon) const {
+  const double p = -std::expm1(log_p_within_), q = -std::expm1(log_q_within_), scale = std::exp(std::min(700., epsilon));
+  double below = scale * q;
+  for (std::size_t r = 0; r < kRates; ++r) {
+    const double rate = rates_[r] - s_ - 1;  // E_Q[exp(-rate * loss)] is that of the tilted sum at rates_[r]
+    if (rate < 0 || !(beyond_[r] > 0)) continue;
+    const double log_moment = log_total_ + log_left_[r] - rates_[r] * shift_ * step_;
+    below = std::min(below, std::exp(std::min(700., epsilon * (1 + rate) + std::log(beyond_[r]) + log_moment + log_error_ + q)));
+  }
+  constexpr double kDoubt = 1e-10;
+  return {std::max(0., p * (1 - kDoubt) - scale * q * (1 + kDoubt)),
+          (1 + kDoubt) * std::min(p, std::max(0., p - scale * q * (1 - kDoubt)) + below)};
+}
+
 TiltedSum::Answer TiltedSum::epsilon(double delta) const {
   const double slack = 4 * kUnit * static_cast<double>(fourier_.size());
-  if (infinite_ >= delta) return {{0, kInfinity}};
-  const double log_finite = std::log(delta - infinite_), log_delta = std::log(delta + cut_);
-  const double doubt = log_error_ + kUnit * (std::abs(log_total_) + std::abs(log_delta) + 20);
+  const double log_delta = std::log(delta), doubt = log_error_ + kUnit * (std::abs(log_total_) + std::abs(log_delta) + 20);
   double found = 0;
   double upper = crossing(
       [&](double l, double weighed) {
         found = weighed;
-        return log_total_ + doubt - s_ * l + std::log((1 + slack) * weighed + error_) - log_finite;
+        const double rest = delta - beyond(l).upper;
+        if (!(rest > 0)) return kInfinity;
+        return log_total_ + doubt - s_ * l + std::log((1 + slack) * weighed + error_) - std::log(rest);
       },
       true);
   const double size = upper == kInfinity ? 4 * static_cast<double>(fourier_.size()) : size_for(found);
   if (upper == -kInfinity) upper = std::max(0., loss(-static_cast<double>(fourier_.size() / 2)));
   upper += loss_error_ + 4 * kUnit * upper;
 
-  const double lost = error_ + std::exp(log_largest_weight(s_)) * std::expm1(std::min(700., doubt));
+  // What was moved to the grid does not count, one way or the other.
+  const bool by_mass = moved_ < 1e-5 * delta;
+  const double lost = error_ + std::exp(log_largest_weight(s_)) * (std::expm1(std::min(700., doubt)) + (by_mass ? 0 : moved_tilted_));
   found = 0;
   double lower = crossing(
       [&](double l, double weighed) {
+        const double rest = delta + (by_mass ? moved_ : 0) - beyond(l).lower;
+        if (!(rest > 0)) return kInfinity;
         const double kept = (1 - slack - spread_share(s_ * l)) * weighed - lost;
         if (!(kept > 0)) return -kInfinity;
         found = weighed;
-        return log_total_ - doubt - s_ * l + std::log(kept) - log_delta;
+        return log_total_ - doubt - s_ * l + std::log(kept) - std::log(rest);
       },
       false);
   lower = std::isfinite(lower) && found > 0 ? lower * (1 - 4 * kUnit) - give_back(found, spread_share(s_ * lower)) - loss_error_ : 0;
@@ -247,14 +277,16 @@ TiltedSum::Answer TiltedSum::delta(double epsilon) const {
   constexpr double kShare = 1e-3;
   const double lowered = std::max(0., epsilon - loss_error_);
   const double most = weighed_at(lowered);
-  const double upper = infinite_ + std::exp(log_total_ + doubt - s_ * lowered + std::log((1 + slack) * most + error_));
+  const double upper = beyond(lowered).upper + std::exp(log_total_ + doubt - s_ * lowered + std::log((1 + slack) * most + error_));
 
   const double raised = epsilon + loss_error_ + give_back(weighed_at(epsilon) * .5, kShare);
   const double weighed = weighed_at(raised);
   // give_back() grows as the sum falls: its share is of the sum it was asked for.
-  const double lost = error_ + std::exp(log_largest_weight(s_)) * std::expm1(std::min(700., doubt));
+  const double least = beyond(epsilon + loss_error_).lower, most_lost = std::exp(log_largest_weight(s_));
+  const double lost = error_ + most_lost * std::expm1(std::min(700., doubt));
   const double kept = (1 - slack) * weighed - kShare * .5 * weighed_at(epsilon) - lost;
-  const double lower = kept > 0 ? std::max(0., std::exp(log_total_ - doubt - s_ * raised + std::log(kept)) - cut_) : 0;
+  const double scale = std::exp(log_total_ - doubt - s_ * raised), moved = std::min(moved_, scale * most_lost * moved_tilted_);
+  const double lower = least + (kept > 0 ? std::max(0., scale * kept - moved) : 0);
   return {{std::min(1., lower), std::isnan(upper) ? 1. : std::min(1., upper)}, size_for(most)};
 }
 

@@ -48,6 +48,7 @@ class TiltedSum {
   Tail next_below(const Tail& above, double mass) const;
   Place last_above(double epsilon) const;
   double give_back(double weighed, double share) const;
+  Interval beyond(double epsilon) const;
   double size_for(double weighed) const;
   template <class F>
   double crossing(const F& excess, bool upper) const;
@@ -63,13 +64,14 @@ class TiltedSum {
   double count_ = 0;               // events
   double centre_ = 0, shift_ = 0;  // of the window and of the grids, in steps
   double norm_error_ = 0, power_error_ = 0, growth_ = 0;
-  double infinite_ = 0;  // mass at infinite loss
-  double cut_ = 0;       // mass that the grid holds at its ends, of losses beyond
+  double log_p_within_ = 0, log_q_within_ = 0;  // chance that no loss is above its grid
+  double moved_ = 0, moved_tilted_ = 0;         // mass that was moved up to the lower end of its grid
   double loss_error_ = 0;
   double outside_ = 0;  // the window, of a weighed sum
   double error_ = 0;    // of a weighed sum
-  static constexpr std::size_t kRates = 6;
+  static constexpr std::size_t kRates = 7;
   double rates_[kRates], log_right_[kRates] = {}, log_left_[kRates] = {};  // Chernoff's bounds on what leaves the window
+  double beyond_[kRates] = {};                                             // and on what is below epsilon in spite of a loss above its grid
 };
 
 }  // namespace fodp
