@@ -254,9 +254,10 @@ class PldAccountant::Question {
   Answer solve(Direction direction, double epsilon, double coarseness) {
     // A ratio so large that no others make up for it need not be told from a larger one: the grid ends there. To remove it is a loss far
     // above epsilon, to add a gain that nothing outweighs.
-    const double wanted = 1.1 * (epsilon + (direction == Direction::remove
-                                                ? run_cumulants_->depth(25, direction)
-                                                : run_cumulants_->reach(run_cumulants_->for_epsilon(epsilon, direction).s, 25, direction)));
+    const double most = 1.3 * epsilon;
+    const double wanted = 1.1 * (most + (direction == Direction::remove
+                                             ? run_cumulants_->depth(25, direction)
+                                             : run_cumulants_->reach(run_cumulants_->for_epsilon(epsilon, direction).s, 25, direction)));
     const double highest = std::isfinite(wanted) ? std::exp2(std::ceil(4 * std::log2(wanted)) / 4) : kInfinity;
     const RunCumulants within = cumulants(tail_, highest);
     const double s = within.narrow(within.for_epsilon(epsilon, direction).s, epsilon, direction);
@@ -277,7 +278,7 @@ class PldAccountant::Question {
       TiltedSum sum(direction, s, step, deviation, points);
       for (const Part& part : parts_) sum.add(*grids_.get(part.event, step, tail_, highest), part.count);
       sum.finish();
-      const TiltedSum::Answer answer = gives_epsilon_ ? sum.epsilon(target_) : sum.delta(target_);
+      const TiltedSum::Answer answer = gives_epsilon_ ? sum.epsilon(target_, most + 4 * step) : sum.delta(target_);
       const auto used = static_cast<double>(points);
       if (answer.size <= used || used >= kMostPoints || attempt == 3) return {answer.interval, step};
       size = std::max(answer.size, 2 * used);

@@ -170,14 +170,12 @@ double TiltedSum::size_for(double weighed) const {
 }
 
 // The loss above which `excess`(loss, weighed sum at it) is nowhere above 0; `upper` tells on which side the search ends. -inf where it is
-// above 0 nowhere in the window, +inf where it is at its upper end.
+// above 0 nowhere in the window, +inf where it is at `most` or the upper end of the window.
 template <class F>
-double TiltedSum::crossing(const F& excess, bool upper) const {
+double TiltedSum::crossing(const F& excess, double most, bool upper) const {
   const double half = static_cast<double>(fourier_.size() / 2), floor = std::max(-half, -(centre_ + shift_));
   const double slow = std::exp(-s_ * step_), fast = std::exp(-(s_ + 1) * step_), rise = -std::expm1(-step_);
   constexpr double kBlock = 128;
-  Place place{half - 1, {}};
-  if (excess(loss(place.offset), 0.) > 0) return kInfinity;
   const auto descend = [&](Place at, double target) {
     for (; at.offset > target; --at.offset) {
       const double p = mass(at.offset);
@@ -186,6 +184,8 @@ double TiltedSum::crossing(const F& excess, bool upper) const {
     }
     return at;
   };
+  Place place = descend({half - 1, {}}, std::max(floor, std::floor(most / step_) - centre_ - shift_));
+  if (excess(loss(place.offset), place.tail.weighed) > 0) return kInfinity;
   while (place.offset > floor) {
     const Place block = descend(place, std::max(floor, place.offset - kBlock));
     if (excess(loss(block.offset), block.tail.weighed) <= 0) {
@@ -224,7 +224,7 @@ Interval TiltedSum::beyond(double epsilon) const {
           (1 + kDoubt) * std::min(p, std::max(0., p - scale * q * (1 - kDoubt)) + below)};
 }
 
-TiltedSum::Answer TiltedSum::epsilon(double delta) const {
+TiltedSum::Answer TiltedSum::epsilon(double delta, double most) const {
   const double slack = 4 * kUnit * static_cast<double>(fourier_.size());
   const double log_delta = std::log(delta), doubt = log_error_ + kUnit * (std::abs(log_total_) + std::abs(log_delta) + 20);
   double found = 0;
@@ -235,7 +235,7 @@ TiltedSum::Answer TiltedSum::epsilon(double delta) const {
         if (!(rest > 0)) return kInfinity;
         return log_total_ + doubt - s_ * l + std::log((1 + slack) * weighed + error_) - std::log(rest);
       },
-      true);
+      most, true);
   const double size = upper == kInfinity ? 4 * static_cast<double>(fourier_.size()) : size_for(found);
   if (upper == -kInfinity) upper = std::max(0., loss(-static_cast<double>(fourier_.size() / 2)));
   upper += loss_error_ + 4 * kUnit * upper;
@@ -253,7 +253,7 @@ TiltedSum::Answer TiltedSum::epsilon(double delta) const {
         found = weighed;
         return log_total_ - doubt - s_ * l + std::log(kept) - std::log(rest);
       },
-      false);
+      most, false);
   lower = std::isfinite(lower) && found > 0 ? lower * (1 - 4 * kUnit) - give_back(found, spread_share(s_ * lower)) - loss_error_ : 0;
   return {{std::max(0., lower), std::max(0., upper)}, size};
 }

@@ -30,8 +30,8 @@ class TiltedSum {
     Interval interval;
     double size = 0;
   };
-  Answer epsilon(double delta) const;  // delta in (0, 1)
-  Answer delta(double epsilon) const;  // epsilon >= 0
+  Answer epsilon(double delta, double most) const;  // delta in (0, 1); the upper end is sought up to `most`
+  Answer delta(double epsilon) const;               // epsilon >= 0
 
  private:
   struct Tail {  // at a grid point: the sums over all points above it
@@ -51,7 +51,7 @@ class TiltedSum {
   Interval beyond(double epsilon) const;
   double size_for(double weighed) const;
   template <class F>
-  double crossing(const F& excess, bool upper) const;
+  double crossing(const F& excess, double most, bool upper) const;
 
   Direction direction_;
   double s_, step_;
