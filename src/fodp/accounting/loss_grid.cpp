@@ -31,6 +31,8 @@ double log_ratio_at(double q, double loss) {
   return excess > -1 ? std::log1p(excess) : -kInfinity;
 }
 
+constexpr double kReach = 13;  // a normal tail beyond is below e^-84 of what is before
+
 // Mass under Q of the outcomes between two grid points, as it is shared between these: times exp(log_scale).
 struct Share {
   double low = 0, high = 0;
@@ -46,6 +48,9 @@ class Panels {
   template <class F>
   double each(double begin, double end, const F& f) const {
     const double nearest = begin > 0 ? begin : (end < 0 ? end : 0), scale = nearest * nearest / 2;
+    // Beyond there is nothing, under either normal, beside what is within.
+    begin = std::max(begin, nearest - kReach);
+    end = std::min(end, std::max(nearest, slope_) + kReach);
     const double steepness = (std::max(std::abs(begin), std::abs(end)) + slope_) * (end - begin);
     if (steepness < .15) {
       panel(begin, end, scale, kFour, f);
@@ -142,8 +147,6 @@ class Discretisation {
   }
 
  private:
-  static constexpr double kReach = 13;  // a normal tail beyond is below e^-84 of what is before
-
   SampledGaussian event_;
   double q_, slope_, step_;
   Panels panels_;

@@ -332,7 +332,7 @@ Spent PldAccountant::epsilon_of(const Events& events, double delta, std::span<co
       spent.grid = std::max(spent.grid, answer.step);
     }
   }
-  if (spent.epsilon - spent.epsilon_lower > .02 * spent.epsilon + 1e-6) {
+  if (!(spent.epsilon - spent.epsilon_lower <= .02 * spent.epsilon + 1e-6) || std::isinf(spent.epsilon)) {
     // Beyond what the grid carries other bounds may be better.
     spent.epsilon = std::min(spent.epsilon, RdpAccountant().epsilon(events, delta).epsilon);
     const double least = least_of_parts(run, [&](const Run& part) { return exact_epsilon(part, delta, directions.front()).lower; });
