@@ -198,7 +198,8 @@ class PldAccountant::Question {
     return std::exp(run_cumulants_->for_epsilon(target_, direction).bound) * 1.001;
   }
 
-  Answer ask(Direction direction) {
+  // `known` is a lower bound from the other direction: an answer that is surely below it need not be sharp.
+  Answer ask(Direction direction, double known) {
     if (!gives_epsilon_) return solve(direction, target_, 1);
     // Chernoff's bound may be far above the truth: coarse answers first, each with the tilt and the grid that belong to the one before.
     double epsilon = run_cumulants_->for_delta(target_, direction).bound;
@@ -211,7 +212,7 @@ class PldAccountant::Question {
       if (!std::isfinite(coarse.interval.upper) || coarse.interval.upper > .8 * epsilon) break;
       epsilon = coarse.interval.upper;
     }
-    if (!std::isfinite(best.interval.upper)) return best;
+    if (!std::isfinite(best.interval.upper) || best.interval.upper <= known) return best;
     const Answer fine = solve(direction, best.interval.upper, 1);
     return {{std::max(best.interval.lower, fine.interval.lower), std::min(best.interval.upper, fine.interval.upper)}, fine.step};
   }
@@ -327,9 +328,9 @@ Spent PldAccountant::epsilon_of(const Events& events, double delta, std::span<co
     if (!question.possible()) {
       include({0, kInfinity});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.epsilon_lower) {
-      const Question::Answer answer = question.ask(direction);
+      const Question::Answer answer = question.ask(direction, spent.epsilon_lower);
+      if (answer.interval.upper > spent.epsilon) spent.grid = answer.step;
       include(answer.interval);
-      spent.grid = std::max(spent.grid, answer.step);
     }
   }
   if (!(spent.epsilon - spent.epsilon_lower <= .02 * spent.epsilon + 1e-6) || std::isinf(spent.epsilon)) {
@@ -364,9 +365,9 @@ Spent PldAccountant::delta_of(const Events& events, double epsilon, std::span<co
     if (!question.possible()) {
       include({0, 1});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.delta_lower) {
-      const Question::Answer answer = question.ask(direction);
+      const Question::Answer answer = question.ask(direction, spent.delta_lower);
+      if (answer.interval.upper > spent.delta) spent.grid = answer.step;
       include(answer.interval);
-      spent.grid = std::max(spent.grid, answer.step);
     }
   }
   spent.delta = std::min(spent.delta, total_variation(run));
