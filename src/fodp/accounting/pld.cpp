@@ -240,10 +240,10 @@ class PldAccountant::Question {
                           : -std::log1p(s * std::sqrt(tilted.variance)) - 2;
   }
 
-  double choose_step(double s, double epsilon, const Cumulants::Value& tilted, double window) const {
+  double choose_step(double s, double slope, double epsilon, const Cumulants::Value& tilted, double window) const {
     const double needed = std::log(1e3) + std::clamp(-log_share(s, epsilon, tilted), 0., 100.);
-    // An error of e in epsilon is one of s*e in the logarithm of delta.
-    const double value = gives_epsilon_ ? epsilon : 1 / s;
+    // An error of e in epsilon is one of about slope*e in the logarithm of delta.
+    const double value = gives_epsilon_ ? epsilon : .6 / slope;
     const double comfortable = step_for(s, needed, 1.5e-5 * value, .4 * width_ * value);
     if (window / comfortable <= kComfortPoints) return comfortable;
     const double floor = gives_epsilon_ ? 5e-7 : 0;
@@ -261,13 +261,13 @@ class PldAccountant::Question {
                                              : run_cumulants_->reach(run_cumulants_->for_epsilon(epsilon, direction).s, 25, direction)));
     const double highest = std::isfinite(wanted) ? std::exp2(std::ceil(4 * std::log2(wanted)) / 4) : kInfinity;
     const RunCumulants within = cumulants(tail_, highest);
-    const double s = within.narrow(within.for_epsilon(epsilon, direction).s, epsilon, direction);
+    const double slope = within.for_epsilon(epsilon, direction).s, s = within.narrow(slope, epsilon, direction);
     const Cumulants::Value tilted = within.at(s, direction);
     const double deviation = std::sqrt(tilted.variance);
     const double unlikely = std::log(1e6) + std::clamp(-log_share(s, epsilon, tilted), 0., 100.);
     const double window = 2.1 * within.reach(s, unlikely, direction);
     if (!(deviation > 0) || !std::isfinite(tilted.k) || !(window < kInfinity)) return {{0, gives_epsilon_ ? kInfinity : 1.}};
-    double step = coarseness * choose_step(s, epsilon, tilted, window);
+    double step = coarseness * choose_step(s, slope, epsilon, tilted, window);
     for (const Part& part : parts_) {
       const double points = grid_points(part.event, step, tail_, highest);
       if (!(points < kMostPoints)) step *= points / kMostPoints * 1.01;
