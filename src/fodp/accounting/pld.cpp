@@ -23,7 +23,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnit = std::numeric_limits<double>::epsilon();
 constexpr double kMostPoints = 1 << 22;     // of a grid or a window: some 100 MB in all
-constexpr double kComfortPoints = 1 << 16;  // up to here more accuracy than promised is cheap
+constexpr double kComfortPoints = 1 << 13;  // up to here more accuracy than promised is cheap
 constexpr double kCoarse = 6;               // steps of a first answer over those of the last
 constexpr double kLeastNoise = .02;         // below, masses leave the range of doubles
 
@@ -247,7 +247,7 @@ class PldAccountant::Question {
     const double comfortable = step_for(s, needed, 1.5e-5 * value, .4 * width_ * value);
     if (window / comfortable <= kComfortPoints) return comfortable;
     const double floor = gives_epsilon_ ? 5e-7 : 0;
-    const double promised = step_for(s, needed, std::max(5e-5 * value, floor), std::max(.75 * width_ * value, floor));
+    const double promised = step_for(s, needed, std::max(3.5e-5 * value, floor), std::max(.75 * width_ * value, floor));
     return std::max(std::min(promised, window / kComfortPoints), window / kMostPoints);
   }
 
@@ -257,7 +257,7 @@ class PldAccountant::Question {
     // above epsilon, to add a gain that nothing outweighs.
     const double most = 1.3 * epsilon;
     const double wanted = 1.1 * (most + (direction == Direction::remove
-                                             ? run_cumulants_->depth(25, direction)
+                                             ? 2 * run_cumulants_->depth(25, direction)
                                              : run_cumulants_->reach(run_cumulants_->for_epsilon(epsilon, direction).s, 25, direction)));
     const double highest = std::isfinite(wanted) ? std::exp2(std::ceil(4 * std::log2(wanted)) / 4) : kInfinity;
     const RunCumulants within = cumulants(tail_, highest);

@@ -27,7 +27,7 @@ std::size_t wrapped(double offset, std::size_t size) {
 
 TiltedSum::TiltedSum(Direction direction, double s, double step, double deviation, std::size_t size)
     : direction_(direction), s_(s), step_(step), fourier_(size), product_(size / 2 + 1, Complex{1, 0}) {
-  const double fastest = 2 * std::sqrt(50.) / std::max(deviation, step);
+  const double fastest = 8 * std::sqrt(50.) / std::max(deviation, step);
   for (std::size_t r = 0; r < kRates; ++r) rates_[r] = std::ldexp(fastest, -static_cast<int>(r));
 }
 
@@ -70,10 +70,8 @@ void TiltedSum::tilt(const LossGrid& grid, double count) {
   moved_tilted_ += count * std::exp(log_near - log_mass);
   log_p_within_ += count * std::log1p(-(remove ? far.p : far.q));
   log_q_within_ += count * std::log1p(-(remove ? far.q : far.p));
-  for (std::size_t r = 0; r < kRates; ++r) {
-    const double edge = (remove ? static_cast<double>(grid.last()) : -first) * step_ - grid.loss_error;
-    beyond_[r] += count * (remove ? far.q : far.p) * std::exp(-std::max(0., rates_[r] - s_ - 1) * edge);
-  }
+  far_.push_back({count * (remove ? far.p : far.q), count * (remove ? far.q : far.p),
+                  (remove ? static_cast<double>(grid.last()) : -first) * step_ - grid.loss_error});
   loss_error_ += count * grid.loss_error;
 
   values_.assign(fourier_.size(), 0);
@@ -131,6 +129,15 @@ void TiltedSum::finish() {
   for (std::size_t r = 0; r < kRates; ++r) {
     right = std::min(right, std::exp(std::min(1., log_right_[r] - rates_[r] * step_ * (centre_ + half))));
     left = std::min(left, std::exp(std::min(1., log_left_[r] + rates_[r] * step_ * (centre_ - half))));
+  }
+
+  // Chernoff for grids that were cut; what little is beyond the natural end of others counts whole.
+  double most = 0;
+  for (const Far& far : far_) most = std::max(most, far.p);
+  for (const Far& far : far_) {
+    if (far.p < 1e-6 * most) far_q_ += far.q;
+    for (std::size_t r = 0; r < kRates && far.p >= 1e-6 * most; ++r)
+      beyond_[r] += far.q * std::exp(-std::max(0., rates_[r] - s_ - 1) * far.edge);
   }
 
   // Of sum_l w(l) * p(l), where w(l) = exp(-s*x)*(1-exp(-x)) at x = l - epsilon: by Cauchy and Schwarz for what the transforms do.
@@ -220,6 +227,7 @@ Interval TiltedSum::beyond(double epsilon) const {
     below = std::min(below, std::exp(std::min(700., epsilon * (1 + rate) + std::log(beyond_[r]) + log_moment + log_error_ + q)));
   }
   constexpr double kDoubt = 1e-10;
+  below += scale * far_q_;
   return {std::max(0., p * (1 - kDoubt) - scale * q * (1 + kDoubt)),
           (1 + kDoubt) * std::min(p, std::max(0., p - scale * q * (1 - kDoubt)) + below)};
 }

@@ -69,9 +69,14 @@ class TiltedSum {
   double loss_error_ = 0;
   double outside_ = 0;  // the window, of a weighed sum
   double error_ = 0;    // of a weighed sum
-  static constexpr std::size_t kRates = 7;
+  static constexpr std::size_t kRates = 9;
   double rates_[kRates], log_right_[kRates] = {}, log_left_[kRates] = {};  // Chernoff's bounds on what leaves the window
-  double beyond_[kRates] = {};                                             // and on what is below epsilon in spite of a loss above its grid
+  struct Far {                                                             // of one kind of event: mass above its grid, and where that ends
+    double p, q, edge;
+  };
+  std::vector<Far> far_;
+  double far_q_ = 0;
+  double beyond_[kRates] = {};  // and on what is below epsilon in spite of a loss above its grid
 };
 
 }  // namespace fodp
