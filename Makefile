@@ -1,7 +1,7 @@
 # make train   install what is missing, build, train FO-DP-SGD on Fashion-MNIST with its privacy statement
 # make test    install what is missing, build, run every test
 # make build   install what is missing, build: build/release/fodp
-.PHONY: train test build sanitize torch2 format packages
+.PHONY: train test build bench sanitize torch2 format packages
 JOBS ?= $(shell nproc)
 OUT ?= runs/fashion-mnist-$(shell date +%Y%m%d-%H%M%S)
 
@@ -14,6 +14,13 @@ build: packages
 test: packages
 	@scripts/build release fodp_tests
 	@scripts/test release
+
+# What accounting costs against a plain implementation, and a private step against a plain one.
+bench: packages
+	@cmake --preset release -DFODP_BENCHMARKS=ON >/dev/null
+	@cmake --build --preset release --target bench_accounting bench_step -j $(JOBS) >/dev/null
+	@build/release/benchmarks/bench_accounting
+	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step
 
 # The suites under the sanitizers: everything under address and undefined, what does not enter LibTorch under thread.
 sanitize: packages

@@ -29,6 +29,7 @@ void note(const std::string& text);
 void print_json(const nlohmann::ordered_json& value);
 
 int account(const Words& words);
+int calibrate(const Words& words);
 int train(const Words& words);
 int methods(const Words& words);
 int data(const Words& words);

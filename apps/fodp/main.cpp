@@ -19,6 +19,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"train", "train a model privately", nullptr},
     {"account", "what a run costs: epsilon at a delta, or delta at an epsilon", account},
+    {"calibrate", "the noise, steps, sample rate or beta that meets a target", calibrate},
     {"methods", "what each method does, releases and costs", nullptr},
     {"data", "which data sets are found where, checked", nullptr},
 };

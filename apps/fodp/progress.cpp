@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -27,13 +28,23 @@ void ProgressLine::clear() {
   shown_ = false;
 }
 
+// Asked for so seldom that it takes no more than a hundredth of the time.
+double ProgressLine::epsilon(const Progress& progress) {
+  if (progress.seconds >= next_epsilon_) {
+    const auto start = std::chrono::steady_clock::now();
+    epsilon_ = progress.epsilon();
+    next_epsilon_ = progress.seconds + 100 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return epsilon_;
+}
+
 void ProgressLine::stepped(const Progress& progress) {
   if (quiet_ || !terminal_ || progress.seconds - last_shown_ < .1) return;
   last_shown_ = progress.seconds;
   const double rate = static_cast<double>(progress.step) / progress.seconds;
   std::string line = fmt::format("\r\033[Kstep {}/{}  {:.0f} steps/s  {} left", progress.step, progress.steps, rate,
                                  duration(static_cast<double>(progress.steps - progress.step) / rate));
-  line += fmt::format("  epsilon {}", upper_text(progress.epsilon()));
+  line += fmt::format("  epsilon {}", upper_text(epsilon(progress)));
   if (!std::isnan(progress.test_accuracy)) line += fmt::format("  test accuracy {:.2f}%", 100 * progress.test_accuracy);
   note(line);
   shown_ = true;

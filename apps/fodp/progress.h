@@ -15,9 +15,11 @@ class ProgressLine {
 
  private:
   void clear();
+  double epsilon(const Progress& progress);
 
   bool quiet_, terminal_, shown_ = false;
   double last_shown_ = -1;
+  double epsilon_ = 0, next_epsilon_ = 0;  // the last that was asked for; when to ask again
 };
 
 }  // namespace fodp::app

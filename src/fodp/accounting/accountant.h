@@ -23,20 +23,25 @@ struct EnumNames<Conversion> {
                                                                        {"classic", Conversion::classic}};
 };
 
-// What an accountant says of a run. `epsilon` is an upper bound under add/remove adjacency, `epsilon_lower` a lower bound (0 where the
-// accountant has none). `order` is the Renyi order that gave it (rdp), 0 where there is none.
+// What an accountant says of a run. `epsilon` and `delta` are upper bounds under add/remove adjacency (one of them was given),
+// `epsilon_lower` and `delta_lower` lower bounds (0 where the accountant has none). `order` is the Renyi order that gave it (rdp), `grid`
+// the step between privacy losses (pld; 0 for a closed form); 0 where there is none.
 struct Spent {
   double epsilon = 0;
   double epsilon_lower = 0;
   double delta = 0;
+  double delta_lower = 0;
   double order = 0;
+  double grid = 0;
 };
 
 class Accountant {
  public:
   virtual ~Accountant() = default;
   virtual std::string name() const = 0;
+  // Both refuse, with an InputError, an event that they do not know.
   virtual Spent epsilon(const Events& events, double delta) const = 0;
+  virtual Spent delta(const Events& events, double epsilon) const;  // InputError where the accountant has no answer
 };
 
 // The accountants there are; InputError, with what to use instead, for one that is not.

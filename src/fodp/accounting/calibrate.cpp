@@ -6,43 +6,162 @@
 #include "fodp/base/check.h"
 
 namespace fodp {
+namespace {
+
+// Where a cost was asked for: a value, and what the accountant said.
+struct Point {
+  double value = 0;
+  Spent spent;
+};
+
+class Search {
+ public:
+  Search(const Budget& target, std::function<Spent(double)> cost) : target_(target), cost_(std::move(cost)) {
+    check_input(target.epsilon > 0 && std::isfinite(target.epsilon), "epsilon is {}: must be above 0", target.epsilon);
+    check_input(target.delta > 0 && target.delta < 1, "delta is {}: must be in (0, 1)", target.delta);
+  }
+
+  Point at(double value) const { return {value, cost_(value)}; }
+  bool meets(const Point& point) const { return point.spent.epsilon <= target_.epsilon; }
+
+  // The value that meets the target, from `good`, which does, towards `bad`, which does not: to a relative 1e-6, or to the next whole
+  // number. Regula falsi in the logarithms (Illinois), with a halving in between so that it always ends.
+  Point nearest(Point good, const Point& bad, bool whole = false) const {
+    double u = std::log(good.value), v = std::log(bad.value), value = bad.value;
+    double below = log_ratio(good), above = log_ratio(bad);
+    const auto done = [&] {
+      return whole ? std::abs(value - good.value) <= 1 : std::abs(value - good.value) <= 1e-6 * std::min(value, good.value);
+    };
+    int side = 0;
+    for (int i = 1; !done(); ++i) {
+      const bool falsi = i % 4 != 0 && std::isfinite(below) && std::isfinite(above) && above > below;
+      const double share = falsi ? std::clamp(-below / (above - below), 1e-3, 1 - 1e-3) : .5;
+      double next = std::exp(u + share * (v - u));
+      if (whole) next = std::clamp(std::round(next), std::min(good.value, value) + 1, std::max(good.value, value) - 1);
+      if (next == good.value || next == value) break;
+      const Point point = at(next);
+      if (meets(point)) {
+        good = point, u = std::log(next), below = log_ratio(point);
+        above = side == 1 ? above / 2 : above, side = 1;
+      } else {
+        value = next, v = std::log(next), above = log_ratio(point);
+        below = side == -1 ? below / 2 : below, side = -1;
+      }
+    }
+    return good;
+  }
+
+ private:
+  double log_ratio(const Point& point) const { return std::log(point.spent.epsilon / target_.epsilon); }
+
+  Budget target_;
+  std::function<Spent(double)> cost_;
+};
+
+// The largest of something that costs more the larger it is, up to `largest`; nothing if not even the smallest meets the target. `first`
+// is where to begin.
+Point most(const Search& search, double smallest, double first, double largest, bool whole,
+           const std::function<void(const Point&)>& refuse) {
+  Point point = search.at(first);
+  if (search.meets(point)) {
+    while (point.value < largest) {
+      const Point next = search.at(std::min(4 * point.value, largest));
+      if (!search.meets(next)) return search.nearest(point, next, whole);
+      point = next;
+    }
+    return point;
+  }
+  while (point.value > smallest) {
+    const Point next = search.at(std::max(point.value / 4, smallest));
+    if (search.meets(next)) return search.nearest(next, point, whole);
+    point = next;
+  }
+  refuse(point);
+  return point;
+}
+
+void check_run(const PlannedRun& run) {
+  check_input(run.steps >= 1, "steps is {}: must be at least 1", run.steps);
+  check_input(run.beta > 0 && run.beta <= 1, "beta is {}: must be in (0, 1]", run.beta);
+}
+
+}  // namespace
 
 Events PlannedRun::events(double noise_multiplier) const {
   return {{Event::poisson_gaussian(sample_rate, noise_multiplier / beta, slack), steps}};
 }
 
 Calibrated calibrate_noise_multiplier(const PlannedRun& run, const Budget& target, const Accountant& accountant) {
-  check_input(run.steps >= 1, "steps is {}: must be at least 1", run.steps);
-  check_input(run.beta > 0 && run.beta <= 1, "beta is {}: must be in (0, 1]", run.beta);
+  check_run(run);
   return calibrate_noise_multiplier([&](double sigma) { return run.events(sigma); }, target, accountant);
 }
 
 Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant) {
-  check_input(target.epsilon > 0 && std::isfinite(target.epsilon), "epsilon is {}: must be above 0", target.epsilon);
-  check_input(target.delta > 0 && target.delta < 1, "delta is {}: must be in (0, 1)", target.delta);
-
-  const auto spent = [&](double sigma) { return accountant.epsilon(events(sigma), target.delta); };
-  const auto meets = [&](double sigma) { return spent(sigma).epsilon <= target.epsilon; };
-
+  const Search search(target, [&](double sigma) { return accountant.epsilon(events(sigma), target.delta); });
   constexpr double kLargest = 1e6, kSmallest = 1e-6;
-  double high = 1;
-  while (high < kLargest && !meets(high)) high = std::min(2 * high, kLargest);
-  if (high == kLargest) {
-    const double least = spent(kLargest).epsilon;
-    check_input(least <= target.epsilon,
-                "epsilon {} at delta {} cannot be met by {} steps: with a noise multiplier of {} epsilon is {}; allow that much, or fewer "
-                "steps, a lower sample rate or a larger delta",
-                target.epsilon, target.delta, total_count(events(kLargest)), kLargest, least);
+  Point high = search.at(1);
+  if (search.meets(high)) {
+    while (high.value > kSmallest) {
+      const Point low = search.at(std::max(high.value / 2, kSmallest));
+      if (!search.meets(low)) {
+        high = search.nearest(high, low);
+        break;
+      }
+      high = low;
+    }
+    return {high.value, high.spent};
   }
-  double low = high / 2;
-  while (low > kSmallest && meets(low)) high = low, low /= 2;
+  for (Point low = high; low.value < kLargest; low = high) {
+    high = search.at(std::min(2 * low.value, kLargest));
+    if (search.meets(high)) {
+      high = search.nearest(high, low);
+      return {high.value, high.spent};
+    }
+  }
+  throw InputError(fmt::format(
+      "epsilon {} at delta {} cannot be met by {} steps: with a noise multiplier of {} epsilon is {}; allow that much, or fewer steps, a "
+      "lower sample rate or a larger delta",
+      target.epsilon, target.delta, total_count(events(kLargest)), kLargest, high.spent.epsilon));
+}
 
-  while (high - low > 1e-6 * low) {
-    const double middle = std::sqrt(low * high);
-    (meets(middle) ? high : low) = middle;
+CalibratedRun calibrate(const PlannedRun& planned, double noise_multiplier, Unknown unknown, const Budget& target,
+                        const Accountant& accountant) {
+  CalibratedRun result{.run = planned, .noise_multiplier = noise_multiplier};
+  PlannedRun& run = result.run;
+  if (unknown == Unknown::noise_multiplier) {
+    const Calibrated calibrated = calibrate_noise_multiplier(run, target, accountant);
+    result.noise_multiplier = calibrated.noise_multiplier;
+    result.spent = calibrated.spent;
+    return result;
   }
-  const Calibrated result{.noise_multiplier = high, .spent = spent(high)};
-  check_fault(result.spent.epsilon <= target.epsilon, "accountant {} gives two answers for noise multiplier {}", accountant.name(), high);
+  check_input(noise_multiplier > 0 && std::isfinite(noise_multiplier), "noise multiplier is {}: must be above 0", noise_multiplier);
+  if (unknown == Unknown::steps) run.steps = 1;
+  if (unknown == Unknown::sample_rate) run.sample_rate = 1;
+  if (unknown == Unknown::beta) run.beta = 1;
+  check_run(run);
+  const Search search(target, [&](double value) {
+    PlannedRun candidate = run;
+    if (unknown == Unknown::steps) candidate.steps = static_cast<std::int64_t>(value);
+    if (unknown == Unknown::sample_rate) candidate.sample_rate = value;
+    if (unknown == Unknown::beta) candidate.beta = value;
+    return accountant.epsilon(candidate.events(noise_multiplier), target.delta);
+  });
+  const auto refuse = [&](const Point& least) {
+    throw InputError(
+        fmt::format("epsilon {} at delta {} cannot be met with a noise multiplier of {}: {} {} costs epsilon {}; allow that much, "
+                    "more noise or a larger delta",
+                    target.epsilon, target.delta, noise_multiplier, enum_name(unknown), least.value, least.spent.epsilon));
+  };
+  Point found;
+  if (unknown == Unknown::steps) {
+    found = most(search, 1, 1, 1e9, true, refuse);
+    run.steps = static_cast<std::int64_t>(found.value);
+  } else if (unknown == Unknown::sample_rate) {
+    run.sample_rate = (found = most(search, 1e-9, 1, 1, false, refuse)).value;
+  } else {
+    run.beta = (found = most(search, 1e-6, 1, 1, false, refuse)).value;
+  }
+  result.spent = found.spent;
   return result;
 }
 

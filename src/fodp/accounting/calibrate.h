@@ -1,5 +1,5 @@
-// Calibration: the least noise under which a planned run stays within (epsilon, delta). The result never overshoots: what is returned is
-// a value that the accountant was asked about and found within the target.
+// Calibration: what is left open of a planned run, solved so that the run stays within (epsilon, delta). The result never overshoots: what
+// is returned is a value that the accountant was asked about and found within the target.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/event.h"
 #include "fodp/accounting/ledger.h"
+#include "fodp/base/fields.h"
 
 namespace fodp {
 
@@ -34,5 +35,27 @@ using EventsAt = std::function<Events(double noise_multiplier)>;
 // InputError for a value out of range, and for a target that none of these meets: it says which epsilon the largest meets.
 Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant);
 Calibrated calibrate_noise_multiplier(const PlannedRun& run, const Budget& target, const Accountant& accountant);
+
+enum class Unknown { noise_multiplier, steps, sample_rate, beta };
+
+template <>
+struct EnumNames<Unknown> {
+  static constexpr std::pair<std::string_view, Unknown> values[] = {{"noise-multiplier", Unknown::noise_multiplier},
+                                                                    {"steps", Unknown::steps},
+                                                                    {"sample-rate", Unknown::sample_rate},
+                                                                    {"beta", Unknown::beta}};
+};
+
+struct CalibratedRun {
+  PlannedRun run;
+  double noise_multiplier = 0;
+  Spent spent;  // spent.epsilon <= target.epsilon
+};
+
+// The run with its unknown solved (what it holds there is not read): the least noise, or the most steps (up to 1e9), the largest rate or
+// the largest beta (from 1e-9 and 1e-6 to 1), all to a relative 1e-6. InputError for a value out of range, and for a target that cannot be
+// met: it says what could be.
+CalibratedRun calibrate(const PlannedRun& run, double noise_multiplier, Unknown unknown, const Budget& target,
+                        const Accountant& accountant);
 
 }  // namespace fodp

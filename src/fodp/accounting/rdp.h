@@ -28,7 +28,7 @@ class RdpAccountant : public Accountant {
   Spent epsilon(const Events& events, double delta) const override;
 
   // The least delta for which the events are (epsilon, delta)-private. epsilon >= 0, +inf allowed.
-  Spent delta(const Events& events, double epsilon) const;
+  Spent delta(const Events& events, double epsilon) const override;
 
   // Renyi divergence of all events together at one order.
   double rdp(const Events& events, double order) const;

@@ -23,7 +23,7 @@ struct PrivacyOptions {
   std::optional<double> lot;
   std::optional<std::int64_t> steps;
   std::optional<double> epochs;
-  AccountantKind accountant = AccountantKind::rdp;
+  AccountantKind accountant = AccountantKind::pld;
 
   static auto fields() {
     using Self = PrivacyOptions;
@@ -37,7 +37,7 @@ struct PrivacyOptions {
         field("lot", &Self::lot, "expected examples per step, instead of --sample-rate", above(0)),
         field("steps", &Self::steps, "T: how many steps to train", between(1, 1e9), "585"),
         field("epochs", &Self::epochs, "instead of --steps: one epoch is round(1/q) steps", between(0, 1e9)),
-        field("accountant", &Self::accountant, "rdp: Renyi accounting with fractional orders"),
+        field("accountant", &Self::accountant, "pld: privacy loss distributions, tight; rdp: Renyi, an upper bound"),
     };
   }
 };

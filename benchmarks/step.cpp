@@ -1,8 +1,8 @@
 // What privacy costs: the time and memory of a private step against a plain LibTorch step on the same model and the same rows.
 //
-//   step_cost                        times, as ratios of alternating runs in one process
-//   step_cost memory MODEL plain     peak memory of a process that takes a few steps of one kind
-//   step_cost memory MODEL private
+//   bench_step                        times, as ratios of alternating runs in one process
+//   bench_step memory MODEL plain     peak memory of a process that takes a few steps of one kind
+//   bench_step memory MODEL private
 //
 // The plain step runs the same rows in batches of 128 by loss.backward() and torch's SGD, with all of torch's threads and oneDNN.
 #include <sys/resource.h>

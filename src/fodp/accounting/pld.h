@@ -1,0 +1,48 @@
+// The tight accountant: privacy loss distributions, composed by Fourier transform. Answers are intervals that hold the truth under
+// add/remove adjacency: `epsilon_lower <= truth <= epsilon`. The upper end is within a relative 1e-4 (or 1e-6) of the truth and the
+// interval within 1%, as far as doubles carry it: up to some 1e8 steps. Beyond, the interval is wider and says so by its width; it is never
+// invalid.
+//
+// Compositions of plain Gaussians, and a single event, are exact (analytic.h). The larger of the two directions is reported; each is
+// offered. Repeated questions about the same kinds of event reuse their grids, so that the epsilon of every prefix of a run is cheap.
+// Safe to use from several threads.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "fodp/accounting/accountant.h"
+#include "fodp/accounting/analytic.h"
+#include "fodp/accounting/event.h"
+
+namespace fodp {
+
+class PldAccountant : public Accountant {
+ public:
+  // `width` is the relative width that intervals may have; a smaller one costs time in proportion. In [1e-4, .5].
+  explicit PldAccountant(double width = .01);
+  ~PldAccountant() override;
+
+  std::string name() const override { return "pld"; }
+
+  // delta in [0, 1]. InputError for an event that is not known or out of range.
+  Spent epsilon(const Events& events, double delta) const override;
+  // epsilon >= 0, +inf allowed.
+  Spent delta(const Events& events, double epsilon) const override;
+
+  // One direction by itself.
+  Spent epsilon(const Events& events, double delta, Direction direction) const;
+  Spent delta(const Events& events, double epsilon, Direction direction) const;
+
+ private:
+  class Grids;
+  class Question;
+  Spent epsilon_of(const Events& events, double delta, std::span<const Direction> directions) const;
+  Spent delta_of(const Events& events, double epsilon, std::span<const Direction> directions) const;
+
+  double width_;
+  std::unique_ptr<Grids> grids_;
+};
+
+}  // namespace fodp
