@@ -329,7 +329,7 @@ Spent PldAccountant::epsilon_of(const Events& events, double delta, std::span<co
       include({0, kInfinity});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.epsilon_lower) {
       const Question::Answer answer = question.ask(direction, spent.epsilon_lower);
-      if (answer.interval.upper > spent.epsilon) spent.grid = answer.step;
+      if (answer.interval.upper >= spent.epsilon) spent.grid = answer.step;
       include(answer.interval);
     }
   }
@@ -366,7 +366,7 @@ Spent PldAccountant::delta_of(const Events& events, double epsilon, std::span<co
       include({0, 1});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.delta_lower) {
       const Question::Answer answer = question.ask(direction, spent.delta_lower);
-      if (answer.interval.upper > spent.delta) spent.grid = answer.step;
+      if (answer.interval.upper >= spent.delta) spent.grid = answer.step;
       include(answer.interval);
     }
   }
