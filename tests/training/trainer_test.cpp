@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
 #include "fodp/base/check.h"
@@ -227,6 +228,19 @@ TEST(Evaluate, CountsByHand) {
   const TestResult result = evaluate(model, test);
   EXPECT_DOUBLE_EQ(result.accuracy, double(threes) / 5);
   EXPECT_NEAR(result.loss, 100.0 * double(5 - threes) / 5, 1e-3);
+}
+
+// Dropout is off while a model is tested, and every part is back in its own mode afterwards.
+TEST(Evaluate, RunsInEvalModeAndRestoresEachModule) {
+  torch::nn::Dropout dropout(.9), off(.5);
+  torch::nn::Sequential layers(torch::nn::Flatten(), dropout, torch::nn::Linear(784, 10), off);
+  off->eval();
+  const Model model{.module = layers.ptr(), .forward = [&](const at::Tensor& x) { return layers->forward(x); }};
+  const Examples test = small_examples(5, 1);
+  EXPECT_EQ(evaluate(model, test).loss, evaluate(model, test).loss);
+  EXPECT_TRUE(layers->is_training());
+  EXPECT_TRUE(dropout->is_training());
+  EXPECT_FALSE(off->is_training());
 }
 
 }  // namespace

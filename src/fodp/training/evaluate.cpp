@@ -23,9 +23,10 @@ namespace {
 // Puts every module into eval mode (no dropout) and each back into the mode it had.
 class EvalMode {
  public:
-  explicit EvalMode(torch::nn::Module& model) {
-    for (const auto& module : model.modules(/*include_self=*/true)) modes_.emplace_back(module, module->is_training());
-    model.eval();
+  explicit EvalMode(torch::nn::Module* model) {
+    if (model == nullptr) return;  // a forward function by itself has no modes
+    for (const auto& module : model->modules(/*include_self=*/true)) modes_.emplace_back(module, module->is_training());
+    model->eval();
   }
   ~EvalMode() {
     for (const auto& [module, training] : modes_) module->train(training);  // sets its parts too, which come after it
@@ -45,7 +46,7 @@ TestResult evaluate(const Model& model, const Examples& test) {
   std::vector<double> losses(blocks);
   std::vector<std::int64_t> hits(blocks);
   const SideBySide side_by_side;
-  const EvalMode eval_mode(*model.module);
+  const EvalMode eval_mode(model.module.get());
   at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
     const at::NoGradGuard no_gradients;
     for (std::int64_t b = first; b < last; ++b) {
