@@ -4,7 +4,7 @@
 #include <fodp/accounting/calibrate.h>
 
 int main() {
-  const auto accountant = fodp::make_accountant(fodp::AccountantKind::rdp);
+  const auto accountant = fodp::make_accountant(fodp::AccountantKind::pld);
   const double delta = 1e-5;
 
   // A plan: 1,000 steps, each on a lot that every record joins with probability .01, noise 1.1 times the clip norm.
