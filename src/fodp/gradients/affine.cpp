@@ -7,6 +7,7 @@
 #include "fodp/gradients/contraction.h"
 #include "fodp/gradients/parameters.h"
 #include "fodp/gradients/tape.h"
+#include "fodp/gradients/weight_and_bias.h"
 
 namespace fodp {
 namespace {
@@ -30,12 +31,12 @@ at::Tensor per_row(const at::Tensor& gradient, const at::Tensor& parameter, std:
 }
 
 // A row's gradients are no larger than the row itself: they are formed at once.
-class AffineRecord : public Record {
+class AffineRecord : public WeightAndBiasRecord {
  public:
   AffineRecord(at::Tensor weight, at::Tensor bias, const at::Tensor& normalised, const at::Tensor& output_gradient, std::int64_t axis)
-      : weight_(std::move(weight)), bias_(std::move(bias)), rows_(normalised.size(0)) {
-    if (trains(weight_)) of_weight_ = per_row(output_gradient * normalised, weight_, axis);
-    if (trains(bias_)) of_bias_ = per_row(output_gradient, bias_, axis);
+      : WeightAndBiasRecord(std::move(weight), std::move(bias)), rows_(normalised.size(0)) {
+    if (trains_weight()) of_weight_ = per_row(output_gradient * normalised, weight_, axis);
+    if (trains_bias()) of_bias_ = per_row(output_gradient, bias_, axis);
   }
 
   std::int64_t rows() const override { return rows_; }
@@ -43,35 +44,26 @@ class AffineRecord : public Record {
     return (of_weight_.defined() ? of_weight_.numel() : 0) + (of_bias_.defined() ? of_bias_.numel() : 0);
   }
 
-  std::vector<at::Tensor> parameters() const override {
-    std::vector<at::Tensor> covered;
-    if (trains(weight_)) covered.push_back(weight_);
-    if (trains(bias_)) covered.push_back(bias_);
-    return covered;
-  }
-
   void add_squared_norms(std::span<double> squared, std::span<double>) override {
-    if (trains(weight_)) add_squared_norms_of_rows(of_weight_, squared);
-    if (trains(bias_)) add_squared_norms_of_rows(of_bias_, squared);
+    if (trains_weight()) add_squared_norms_of_rows(of_weight_, squared);
+    if (trains_bias()) add_squared_norms_of_rows(of_bias_, squared);
   }
 
   void clear_rows(const at::Tensor& rows) override {
-    if (trains(weight_)) of_weight_ = of_weight_.index_fill(0, rows, 0);
-    if (trains(bias_)) of_bias_ = of_bias_.index_fill(0, rows, 0);
+    if (trains_weight()) of_weight_ = of_weight_.index_fill(0, rows, 0);
+    if (trains_bias()) of_bias_ = of_bias_.index_fill(0, rows, 0);
   }
 
   void write_weighted_sum(const at::Tensor& weights, const FlatParameters& flat, const at::Tensor& sum) const override {
     const auto write = [&](const at::Tensor& parameter, const at::Tensor& gradients) {
       flat.place_of(parameter, sum).copy_(weights.matmul(gradients).view(parameter.sizes()));
     };
-    if (trains(weight_)) write(weight_, of_weight_);
-    if (trains(bias_)) write(bias_, of_bias_);
+    if (trains_weight()) write(weight_, of_weight_);
+    if (trains_bias()) write(bias_, of_bias_);
   }
 
  private:
-  static bool trains(const at::Tensor& parameter) { return parameter.numel() > 0 && parameter.requires_grad(); }
-
-  at::Tensor weight_, bias_, of_weight_, of_bias_;
+  at::Tensor of_weight_, of_bias_;
   std::int64_t rows_;
 };
 

@@ -15,6 +15,7 @@
 #include "fodp/base/check.h"
 #include "fodp/gradients/contraction.h"
 #include "fodp/gradients/parameters.h"
+#include "fodp/gradients/weight_and_bias.h"
 
 namespace fodp {
 namespace {
@@ -42,11 +43,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_of(const at::Tensor& out
 // After unfolding, a weight meets a row once per place of the output: contraction.h. Input and output gradient are kept as they are and
 // unfolded a few rows at a time, since unfolded inputs are as many times larger as the kernel has cells. Where a row's weight gradient is
 // not much larger than what is kept anyway, it is formed once, for norm and sum both.
-class ConvRecord : public Record {
+class ConvRecord : public WeightAndBiasRecord {
  public:
   ConvRecord(at::Tensor weight, at::Tensor bias, at::Tensor input, const at::Tensor& output_gradient, ConvShape shape)
-      : weight_(std::move(weight)),
-        bias_(std::move(bias)),
+      : WeightAndBiasRecord(std::move(weight), std::move(bias)),
         input_(std::move(input)),
         output_gradient_(output_gradient.contiguous()),
         shape_(std::move(shape)) {}
@@ -54,20 +54,13 @@ class ConvRecord : public Record {
   std::int64_t rows() const override { return input_.size(0); }
   std::int64_t elements() const override { return input_.numel() + output_gradient_.numel(); }
 
-  std::vector<at::Tensor> parameters() const override {
-    std::vector<at::Tensor> covered;
-    if (weight_.requires_grad()) covered.push_back(weight_);
-    if (has_bias()) covered.push_back(bias_);
-    return covered;
-  }
-
   void add_squared_norms(std::span<double> squared, std::span<double> reach) override {
     const std::int64_t places = output_gradient_.size(2) * output_gradient_.size(3);
-    if (has_bias()) {
+    if (trains_bias()) {
       add_squared_norms_of_rows(output_gradient_.flatten(2).sum(2), squared);
       add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(places)), reach);
     }
-    if (!weight_.requires_grad()) return;
+    if (!trains_weight()) return;
     const std::int64_t groups = shape_.groups, out = weight_.size(0) / groups, in = weight_[0].numel();
     const bool ghost = ghost_is_cheaper(in, out, places);
     if (!ghost && weight_.numel() * rows() <= kMostTimesLarger * (input_.numel() + output_gradient_.numel()))
@@ -94,17 +87,15 @@ class ConvRecord : public Record {
   }
 
   void write_weighted_sum(const at::Tensor& weights, const FlatParameters& flat, const at::Tensor& sum) const override {
-    const bool from_factors = weight_.requires_grad() && !gradients_.defined();
+    const bool from_factors = trains_weight() && !gradients_.defined();
     const at::Tensor scaled = output_gradient_ * weights.view({-1, 1, 1, 1});
     if (from_factors) flat.place_of(weight_, sum).copy_(std::get<1>(backward_of(scaled, input_, weight_, shape_, {false, true, false})));
     if (gradients_.defined()) flat.place_of(weight_, sum).copy_(weights.matmul(gradients_.flatten(1)).view(weight_.sizes()));
-    if (has_bias()) flat.place_of(bias_, sum).copy_(scaled.sum(at::IntArrayRef({0, 2, 3})));
+    if (trains_bias()) flat.place_of(bias_, sum).copy_(scaled.sum(at::IntArrayRef({0, 2, 3})));
   }
 
  private:
   static constexpr std::int64_t kMostTimesLarger = 3;
-
-  bool has_bias() const { return bias_.numel() > 0 && bias_.requires_grad(); }
 
   // f(first row, rows, group, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a time.
   template <class F>
@@ -122,7 +113,7 @@ class ConvRecord : public Record {
     }
   }
 
-  at::Tensor weight_, bias_, input_, output_gradient_;
+  at::Tensor input_, output_gradient_;
   at::Tensor gradients_;  // of the weight, [rows, groups, out, in], where they were formed
   ConvShape shape_;
 };

@@ -14,6 +14,7 @@
 #include "fodp/base/check.h"
 #include "fodp/gradients/contraction.h"
 #include "fodp/gradients/parameters.h"
+#include "fodp/gradients/weight_and_bias.h"
 
 namespace fodp {
 namespace {
@@ -22,10 +23,10 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // The gradient of row i is the sum over positions of b a^T for the weight and of b for the bias.
-class LinearRecord : public Record {
+class LinearRecord : public WeightAndBiasRecord {
  public:
   LinearRecord(at::Tensor weight, at::Tensor bias, const at::Tensor& input, const at::Tensor& output_gradient)
-      : weight_(std::move(weight)), bias_(std::move(bias)) {
+      : WeightAndBiasRecord(std::move(weight), std::move(bias)) {
     const std::int64_t rows = input.size(0), in = weight_.size(1), out = weight_.size(0);
     const std::int64_t positions = rows * in == 0 ? 0 : input.numel() / (rows * in);
     input_ = input.reshape({rows, positions, in});
@@ -35,20 +36,13 @@ class LinearRecord : public Record {
   std::int64_t rows() const override { return input_.size(0); }
   std::int64_t elements() const override { return input_.numel() + output_gradient_.numel(); }
 
-  std::vector<at::Tensor> parameters() const override {
-    std::vector<at::Tensor> covered;
-    if (weight_.requires_grad()) covered.push_back(weight_);
-    if (has_bias()) covered.push_back(bias_);
-    return covered;
-  }
-
   void add_squared_norms(std::span<double> squared, std::span<double> reach) override {
     const std::int64_t positions = output_gradient_.size(1);
-    if (weight_.requires_grad()) add_contracted_squared_norms(input_.transpose(1, 2), output_gradient_.transpose(1, 2), squared);
-    if (has_bias()) add_squared_norms_of_rows(positions == 1 ? output_gradient_ : output_gradient_.sum(1), squared);
+    if (trains_weight()) add_contracted_squared_norms(input_.transpose(1, 2), output_gradient_.transpose(1, 2), squared);
+    if (trains_bias()) add_squared_norms_of_rows(positions == 1 ? output_gradient_ : output_gradient_.sum(1), squared);
     if (positions == 1) return;
-    if (weight_.requires_grad()) add_reach(input_, output_gradient_, 1, reach);
-    if (has_bias()) add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(positions)), reach);
+    if (trains_weight()) add_reach(input_, output_gradient_, 1, reach);
+    if (trains_bias()) add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(positions)), reach);
   }
 
   void clear_rows(const at::Tensor& rows) override {
@@ -58,20 +52,18 @@ class LinearRecord : public Record {
 
   void write_weighted_sum(const at::Tensor& weights, const FlatParameters& flat, const at::Tensor& sum) const override {
     const at::Tensor scaled = (output_gradient_ * weights.view({-1, 1, 1})).view({-1, weight_.size(0)});
-    if (weight_.requires_grad()) {
+    if (trains_weight()) {
       at::Tensor place = flat.place_of(weight_, sum);
       at::mm_out(place, scaled.t(), input_.reshape({-1, weight_.size(1)}));
     }
-    if (has_bias()) {
+    if (trains_bias()) {
       at::Tensor place = flat.place_of(bias_, sum);
       at::sum_out(place, scaled, {0});
     }
   }
 
  private:
-  bool has_bias() const { return bias_.numel() > 0 && bias_.requires_grad(); }
-
-  at::Tensor weight_, bias_, input_, output_gradient_;
+  at::Tensor input_, output_gradient_;
 };
 
 // Weight and bias are autograd inputs so that a first layer has a backward too; they get no gradient. An absent bias is empty:
