@@ -1,6 +1,9 @@
 // fodp account: events in, (epsilon, delta) out. No data, no LibTorch.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "command.h"
 #include "flags.h"
@@ -88,6 +91,27 @@ Curve delta_curve(const Accountant& accountant, const Events& events, double del
   return curve;
 }
 
+// Before a long computation rather than after it.
+void check_can_write(const std::string& name, const std::string& file) {
+  const std::filesystem::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  check_input(std::filesystem::is_directory(folder, ignored) && ::access(folder.c_str(), W_OK | X_OK) == 0,
+              "--{} {}: {} is not a directory that can be written", name, file, folder.string());
+  check_input(!std::filesystem::is_directory(path, ignored), "--{} {}: is a directory", name, file);
+}
+
+void print_warnings(const AccountOptions& options, const Spent& spent) {
+  if (options.delta && spent.epsilon > 10)
+    note(fmt::format("fodp: warning: epsilon {:.4g} is above 10: a weak guarantee\n", spent.epsilon));
+  if (options.accountant == AccountantKind::rdp) return;
+  const double upper = options.delta ? spent.epsilon : spent.delta, lower = options.delta ? spent.epsilon_lower : spent.delta_lower;
+  if (std::isfinite(upper) && upper - lower > .011 * upper && upper > 1e-6 && !(options.epsilon && upper < 1e-300))
+    note(fmt::format(
+        "fodp: warning: the interval from {:.6g} to {:.6g} is wider than 1%: so little noise, so many steps or so small a delta is beyond "
+        "what doubles carry; both ends hold\n",
+        lower, upper));
+}
+
 void write_curves(const AccountOptions& options, const Accountant& accountant, const Events& events, const Spent& spent) {
   if (!options.trace && !options.plot) return;
   const double last = options.delta ? spent.epsilon : accountant.epsilon(events, spent.delta).epsilon;
@@ -131,12 +155,18 @@ int account(const Words& words) {
   check_input(!(options.delta && options.epsilon), "--delta and --epsilon: give one of them");
   check_input(options.delta || options.epsilon, "--delta is missing (or --epsilon, to be told delta); for example: {}", kExample);
 
+  if (options.trace) check_can_write("trace", *options.trace);
+  if (options.plot) check_can_write("plot", *options.plot);
+  check_input(!options.trace || options.trace != options.plot, "--trace and --plot: both are {}; give two files",
+              options.trace.value_or(""));
+
   const Events events = events_of(options, step, flags);
   const auto accountant = make_accountant(options.accountant, options.conversion);
   const Spent spent = options.delta ? accountant->epsilon(events, *options.delta) : accountant->delta(events, *options.epsilon);
   std::optional<double> rdp;
   if (options.order) rdp = RdpAccountant().rdp(events, *options.order);
   write_curves(options, *accountant, events, spent);
+  print_warnings(options, spent);
   if (!flags.json()) {
     print_for_people(options, events, spent, rdp);
     return 0;

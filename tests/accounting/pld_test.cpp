@@ -245,5 +245,19 @@ TEST(Pld, AnswersInMilliseconds) {
   }
 }
 
+// Too small for a double is not 0.
+TEST(Pld, AnUpperBoundOnDeltaIsNeverZero) {
+  const PldAccountant accountant;
+  for (double epsilon : {50., 700., 1e6, 1e300}) {
+    EXPECT_GT(accountant.delta(run(.01, 1, 100), epsilon).delta, 0) << epsilon;
+    EXPECT_GT(RdpAccountant().delta(run(.01, 1, 100), epsilon).delta, 0) << epsilon;
+  }
+}
+
+TEST(Pld, HardlyAnyNoiseIsAnsweredInTime) {
+  const PldAccountant accountant;
+  for (double noise : {1e-300, 1e-100, 1e-14, 1e-3, .019}) EXPECT_GT(accountant.epsilon(run(.01, noise, 100), 1e-5).epsilon, 1e4) << noise;
+}
+
 }  // namespace
 }  // namespace fodp

@@ -1,6 +1,8 @@
 // Accountants turn a list of events into (epsilon, delta). They see events and nothing else; they round up and return +inf, never NaN.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -34,6 +36,12 @@ struct Spent {
   double order = 0;
   double grid = 0;
 };
+
+// An upper bound on delta is never 0 where epsilon is finite: what is too small for a double is the smallest one.
+inline Spent not_zero(Spent spent) {
+  if (spent.delta == 0 && std::isfinite(spent.epsilon)) spent.delta = std::numeric_limits<double>::min();
+  return spent;
+}
 
 class Accountant {
  public:

@@ -18,6 +18,7 @@ template <class F>
 double first_below(const F& f, double bound, double low, double high) {
   while (high - low > 1e-3) {
     const double middle = (low + high) / 2;
+    if (middle <= low || middle >= high) break;  // neighbours, where doubles are further apart than that
     (f(middle) <= bound ? high : low) = middle;
   }
   return high;

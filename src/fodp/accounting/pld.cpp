@@ -175,6 +175,7 @@ class PldAccountant::Question {
       parts_.push_back({{1, 1 / run.distance}, 1});
       ++count_;
     }
+    if (!possible()) return;
     // Mass that is cut off costs its share of delta: a ten-millionth.
     double delta = target;
     if (!gives_epsilon) {
@@ -380,14 +381,23 @@ Spent PldAccountant::delta_of(const Events& events, double epsilon, std::span<co
 }
 
 Spent PldAccountant::epsilon(const Events& events, double delta) const { return epsilon_of(events, delta, kBoth); }
-Spent PldAccountant::delta(const Events& events, double epsilon) const { return delta_of(events, epsilon, kBoth); }
+Spent PldAccountant::delta(const Events& events, double epsilon) const {
+  const Spent spent = delta_of(events, epsilon, kBoth);
+  return total_count(events) > 0 ? not_zero(spent) : spent;
+}
 
 Spent PldAccountant::epsilon(const Events& events, double delta, Direction direction) const {
   return epsilon_of(events, delta, {&direction, 1});
 }
 
 Spent PldAccountant::delta(const Events& events, double epsilon, Direction direction) const {
-  return delta_of(events, epsilon, {&direction, 1});
+  const Spent spent = delta_of(events, epsilon, {&direction, 1});
+  // A record that joins costs at most -log(1-q) a step: beyond that delta is 0 indeed.
+  double most = 0;
+  for (const auto& [event, count] : events)
+    if (count > 0) most -= static_cast<double>(count) * std::log1p(-event.sample_rate);
+  const bool positive = direction == Direction::remove ? total_count(events) > 0 : epsilon < most;
+  return positive ? not_zero(spent) : spent;
 }
 
 }  // namespace fodp

@@ -302,7 +302,7 @@ Spent RdpAccountant::delta(const Events& events, double epsilon) const {
   });
   const Least converted{std::exp(log_delta.value), log_delta.order}, distance = total_variation_bound(parts);
   const Least least = converted.value < distance.value ? converted : distance;
-  return {.epsilon = epsilon, .delta = least.value, .order = least.order};
+  return not_zero({.epsilon = epsilon, .delta = least.value, .order = least.order});
 }
 
 }  // namespace fodp
