@@ -155,5 +155,20 @@ TEST_F(Commands, CalibrateNeedsAllButOne) {
   }
 }
 
+TEST_F(Commands, AccountLeavesNoFileBehindWhenOneTargetCannotBeWritten) {
+  const std::string run = "account --sample-rate .01 --noise-multiplier 1 --steps 100 --delta 1e-5 ";
+  const Outcome outcome = fodp(run + "--trace made.csv --plot nowhere/plot.svg");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--plot nowhere/plot.svg"));
+  EXPECT_EQ(fodp(run + "--plot made.csv --trace made.csv").status, 2);
+  EXPECT_EQ(fodp("account --events made.csv --delta 1e-5").status, 2) << "there is no such file";
+}
+
+TEST_F(Commands, AccountWarnsOfAWeakGuaranteeAndOfAWideInterval) {
+  EXPECT_THAT(fodp("account --sample-rate .04 --noise-multiplier 1.1 --steps 6250 --delta 1e-5").err, HasSubstr("above 10"));
+  EXPECT_THAT(fodp("account --sample-rate .01 --noise-multiplier .01 --steps 100 --delta 1e-5").err, HasSubstr("wider than 1%"));
+  EXPECT_THAT(fodp("account --sample-rate .01 --noise-multiplier 1 --steps 100 --delta 1e-5").err, IsEmpty());
+}
+
 }  // namespace
 }  // namespace fodp
