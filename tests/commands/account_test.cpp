@@ -1,5 +1,4 @@
 // fodp account and fodp calibrate, which need no LibTorch.
-#include <chrono>
 #include <cmath>
 
 #include <gmock/gmock.h>
