@@ -22,8 +22,8 @@ Events run(double sample_rate, double noise_multiplier, std::int64_t steps) {
   return {{Event::poisson_gaussian(sample_rate, noise_multiplier), steps}};
 }
 
-// Contour integrals of the exact characteristic function in double, to a relative 1e-9; they agree with the values of issue 6 to all its
-// digits.
+// Contour integrals of the exact characteristic function in double, to a relative 1e-9; they agree with published values to all
+// their digits.
 struct Truth {
   double sample_rate, noise_multiplier;
   std::int64_t steps;
