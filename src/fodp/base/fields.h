@@ -6,7 +6,8 @@
 //     static auto fields() { return std::tuple{field("clip-norm", &Options::clip_norm, "largest norm of a gradient", above(0))}; }
 //   };
 //
-// Field types: bool, int64, double, string, list of int64, an enum with EnumNames, any type with its own FieldText, and optional of those.
+// Field types: bool, int64, double, string, list of int64, an enum with EnumNames, any type with its own FieldText (such as Schedule), and
+// optional of those.
 #pragma once
 
 #include <cmath>
@@ -158,10 +159,14 @@ constexpr bool is_numeric_field = std::same_as<T, double> || std::same_as<T, std
 // Throws InputError for the first number out of its range: for structs filled in code rather than parsed.
 template <class Options>
 void validate_fields(const Options& options) {
-  auto check_value = [](const auto& field, const auto& value) {
+  auto check_number = [](const auto& field, double value) {
+    check_input(field.range.contains(value), "{} is {}: must be {}", field.name, number_text(value), field.range.text());
+  };
+  auto check_value = [&](const auto& field, const auto& value) {
     if constexpr (is_numeric_field<std::remove_cvref_t<decltype(value)>>)
-      check_input(field.range.contains(static_cast<double>(value)), "{} is {}: must be {}", field.name,
-                  number_text(static_cast<double>(value)), field.range.text());
+      check_number(field, static_cast<double>(value));
+    else if constexpr (requires { value.values(); })  // a Schedule
+      for (double number : value.values()) check_number(field, number);
   };
   for_each_field(options, [&](const auto& field, const auto& value) {
     if constexpr (requires { value.has_value(); }) {
