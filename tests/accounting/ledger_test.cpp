@@ -21,6 +21,7 @@ static_assert(!std::is_move_assignable_v<Charge>);
 static_assert(!std::is_default_constructible_v<Charge>);
 static_assert(!std::is_constructible_v<Charge, Event, std::uint64_t>);
 static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t>);
+static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t, std::int64_t>);
 static_assert(std::is_nothrow_move_constructible_v<Charge>);
 static_assert(!std::is_copy_constructible_v<Ledger>);
 
@@ -102,17 +103,82 @@ TEST(Ledger, NumbersIncreaseByOne) {
   EXPECT_EQ(ledger.count(), 10u);
 }
 
-TEST(Ledger, EqualNeighboursMerge) {
+TEST(Ledger, EqualEventsMergeWhereverTheyStand) {
   Ledger ledger;
-  for (const Event& event : {kStep, kStep, kOther, kStep, kStep, kStep}) ledger.charge(event);
-  EXPECT_EQ(ledger.events(), (Events{{kStep, 2}, {kOther, 1}, {kStep, 3}}));
+  for (const Event& event : {kStep, kStep, kOther, kStep, kOther, kStep}) ledger.charge(event);
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 4}, {kOther, 2}}));
+}
+
+TEST(Ledger, EventsThatDifferInAnyNumberStayApart) {
+  Ledger ledger;
+  const Events all = {{Event::gaussian(1), 1},
+                      {Event::gaussian(2), 1},
+                      {Event::poisson_gaussian(.5, 1), 1},
+                      {Event::poisson_gaussian(.5, 1, .001), 1},
+                      {Event::poisson_gaussian(.25, 1), 1}};
+  for (const Composed& part : all) ledger.charge(part.event);
+  EXPECT_EQ(ledger.events(), all);
+}
+
+TEST(Ledger, NumbersCountReleases) {
+  Ledger ledger;
+  std::vector<std::uint64_t> heard;
+  ledger.set_journal([&](std::uint64_t number, const Event&) { heard.push_back(number); });
+  EXPECT_EQ(ledger.charge(kStep).number(), 0u);
+  EXPECT_EQ(ledger.charge(kOther, 5).number(), 1u);
+  EXPECT_EQ(ledger.charge(kStep).number(), 6u);
+  EXPECT_EQ(ledger.count(), 7u);
+  EXPECT_EQ(heard, (std::vector<std::uint64_t>{0, 1, 6}));
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 2}, {kOther, 1}})) << "releases that are charged as one cost one event";
+}
+
+TEST(Ledger, ReleasesOutOfRangeAreRefusedAndChangeNothing) {
+  Ledger ledger;
+  for (std::int64_t releases : {std::int64_t{0}, std::int64_t{-1}}) EXPECT_THROW(ledger.charge(kStep, releases), InputError);
+  EXPECT_EQ(ledger.count(), 0u);
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  ledger.charge(kStep, most);
+  ledger.charge(kStep, most);
+  EXPECT_THROW(ledger.charge(kStep, most), PrivacyError) << "numbers would repeat";
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 2}}));
 }
 
 TEST(Charge, IsSpentOnce) {
   Ledger ledger;
   Charge charge = ledger.charge(kStep);
-  EXPECT_NO_THROW(charge.spend());
+  EXPECT_FALSE(charge.used_up());
+  EXPECT_EQ(charge.spend(), 0u);
+  EXPECT_TRUE(charge.used_up());
   EXPECT_THROW(charge.spend(), PrivacyError);
+}
+
+TEST(Charge, IsSpentAsOftenAsItHasReleases) {
+  Ledger ledger;
+  ledger.charge(kOther);
+  Charge charge = ledger.charge(kStep, 3);
+  EXPECT_EQ(charge.releases(), 3);
+  for (std::uint64_t number : {1u, 2u, 3u}) {
+    EXPECT_FALSE(charge.used_up());
+    EXPECT_EQ(charge.spend(7), number);
+  }
+  EXPECT_TRUE(charge.used_up());
+  EXPECT_THROW(charge.spend(7), PrivacyError);
+  EXPECT_EQ(charge.number(), 1u);
+}
+
+TEST(Charge, IsForOneTicketAndAnotherSpendsNothing) {
+  Ledger ledger;
+  Charge charge = ledger.charge(kStep, 3);
+  EXPECT_EQ(charge.spend(7), 0u);
+  EXPECT_THROW(charge.spend(8), PrivacyError);
+  EXPECT_THROW(charge.spend(), PrivacyError);
+  EXPECT_EQ(charge.spend(7), 1u);
+  Charge taken = std::move(charge);
+  EXPECT_THROW(charge.spend(7), PrivacyError);
+  EXPECT_TRUE(charge.used_up());
+  EXPECT_THROW(taken.spend(8), PrivacyError) << "the ticket goes with the charge";
+  EXPECT_EQ(taken.spend(7), 2u);
+  EXPECT_TRUE(taken.used_up());
 }
 
 TEST(Charge, GivenAwayCannotBeSpentByTheGiver) {
@@ -190,6 +256,27 @@ TEST(Plan, IsCheckedOnceAndThenFollowedForFree) {
   EXPECT_EQ(charges_until_refusal(ledger, kOther, 200), 200);
   EXPECT_EQ(charges_until_refusal(ledger, last, 400), 400);
   EXPECT_EQ(accountant.asked, 1);
+}
+
+TEST(Plan, IsFollowedInAnyOrder) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 6, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 3}, {kOther, 1}, {kStep, 1}, {kOther, 1}});
+  for (const Event& event : {kOther, kStep, kStep, kOther, kStep, kStep}) ledger.charge(event);
+  EXPECT_EQ(accountant.asked, 1);
+  EXPECT_THROW(ledger.charge(kStep), PrivacyError);
+}
+
+TEST(Plan, PaysForEachEventAsOftenAsItIsPlanned) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 4, .delta = 1e-5}, accountant);
+  ledger.plan({{kStep, 2}, {kOther, 2}});
+  ledger.charge(kStep);
+  ledger.charge(kStep);
+  ledger.charge(kStep);  // a departure: 3 of 4
+  ledger.charge(kOther);
+  EXPECT_THROW(ledger.charge(kOther), PrivacyError);
+  EXPECT_EQ(accountant.asked, 4);
 }
 
 TEST(Plan, EndsWithItsLastEvent) {

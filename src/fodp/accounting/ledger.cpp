@@ -1,28 +1,46 @@
 #include "fodp/accounting/ledger.h"
 
-#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fodp/base/check.h"
 
 namespace fodp {
-namespace {
 
-void append(Events& events, const Composed& part) {
-  if (part.count == 0) return;
-  if (!events.empty() && events.back().event == part.event)
-    events.back().count += part.count;
-  else
-    events.push_back(part);
+Charge::Charge(Charge&& other) noexcept
+    : event_(other.event_),
+      number_(other.number_),
+      releases_(other.releases_),
+      spent_(std::exchange(other.spent_, other.releases_)),
+      ticket_(other.ticket_) {}
+
+std::uint64_t Charge::spend(std::uint64_t ticket) {
+  check_privacy(!used_up(), "charge {} ({}, {} releases) is spent or was given away: each release needs a charge", number_,
+                event_.kind_name(), releases_);
+  check_privacy(spent_ == 0 || ticket == ticket_, "charge {} ({}) is for {}, not for {}: what is charged as one may not change", number_,
+                event_.kind_name(), ticket_, ticket);
+  ticket_ = ticket;
+  return number_ + static_cast<std::uint64_t>(spent_++);
 }
 
-}  // namespace
+std::size_t Ledger::Hash::operator()(const Event& event) const {
+  std::size_t hash = static_cast<std::size_t>(event.kind);
+  for (double number : {event.sample_rate, event.noise_multiplier, event.slack}) hash = hash * 1000003 + std::hash<double>()(number);
+  return hash;
+}
 
-Charge::Charge(Charge&& other) noexcept : event_(other.event_), number_(other.number_), spent_(std::exchange(other.spent_, true)) {}
-
-void Charge::spend() {
-  check_privacy(!spent_, "charge {} ({}) is spent or was given away: each release needs a charge of its own", number_, event_.kind_name());
-  spent_ = true;
+void Ledger::Merged::add(const Event& event, std::int64_t count) {
+  if (count == 0) return;
+  // A run of equal events needs no search.
+  if (!events_.empty() && events_.back().event == event) {
+    events_.back().count += count;
+    return;
+  }
+  const auto [found, is_new] = places_.try_emplace(event, events_.size());
+  if (is_new)
+    events_.push_back({event, count});
+  else
+    events_[found->second].count += count;
 }
 
 Ledger::Ledger(Budget budget, const Accountant& accountant) : budget_(budget), accountant_(&accountant) {
@@ -31,43 +49,47 @@ Ledger::Ledger(Budget budget, const Accountant& accountant) : budget_(budget), a
 }
 
 void Ledger::plan(const Events& events) {
-  Events whole = events_, planned;
+  std::unordered_map<Event, std::int64_t, Hash> planned;
+  Merged whole = charged_;
   for (const Composed& part : events) {
     check_input(part.count >= 0, "planned count of a {} event is {}: must be at least 0", part.event.kind_name(), part.count);
-    append(whole, part);
-    append(planned, part);
+    if (part.count == 0) continue;
+    whole.add(part.event, part.count);
+    planned[part.event] += part.count;
   }
   if (budget_) {
-    const double epsilon = accountant_->epsilon(whole, budget_->delta).epsilon;
+    const double epsilon = accountant_->epsilon(whole.events(), budget_->delta).epsilon;
     check_privacy(epsilon <= budget_->epsilon, "plan of {} events after {} would cost epsilon {} at delta {}: the budget is {}",
-                  total_count(events), count_, epsilon, budget_->delta, budget_->epsilon);
+                  total_count(events), total_count(charged_.events()), epsilon, budget_->delta, budget_->epsilon);
   }
-  std::reverse(planned.begin(), planned.end());  // the next event is the last: taking it is cheap
   planned_ = std::move(planned);
 }
 
-bool Ledger::next_planned(const Event& event) const { return !planned_.empty() && planned_.back().event == event; }
-
 void Ledger::check_budget(const Event& event) const {
   if (!budget_) return;
-  Events whole = events_;
-  append(whole, {event, 1});
-  const double epsilon = accountant_->epsilon(whole, budget_->delta).epsilon;
-  check_privacy(epsilon <= budget_->epsilon, "event {} ({}) would bring epsilon to {} at delta {}: the budget is {}", count_,
-                event.kind_name(), epsilon, budget_->delta, budget_->epsilon);
+  Merged whole = charged_;
+  whole.add(event, 1);
+  const double epsilon = accountant_->epsilon(whole.events(), budget_->delta).epsilon;
+  check_privacy(epsilon <= budget_->epsilon, "event {} ({}) would bring epsilon to {} at delta {}: the budget is {}",
+                total_count(charged_.events()), event.kind_name(), epsilon, budget_->delta, budget_->epsilon);
 }
 
-Charge Ledger::charge(const Event& event) {
-  const bool planned = next_planned(event);
-  if (!planned) check_budget(event);
+Charge Ledger::charge(const Event& event, std::int64_t releases) {
+  check_input(releases >= 1, "releases of a charge is {}: must be at least 1", releases);
+  const auto more = static_cast<std::uint64_t>(releases);
+  check_privacy(more <= std::numeric_limits<std::uint64_t>::max() - count_, "{} releases after {}: their numbers would repeat", releases,
+                count_);
+  const auto planned = planned_.find(event);
+  const bool follows = planned != planned_.end();
+  if (!follows) check_budget(event);
   if (journal_) journal_(count_, event);
 
-  append(events_, {event, 1});
-  if (!planned)
+  charged_.add(event, 1);
+  if (!follows)
     planned_.clear();
-  else if (--planned_.back().count == 0)
-    planned_.pop_back();
-  return Charge(event, count_++);
+  else if (--planned->second == 0)
+    planned_.erase(planned);
+  return Charge(event, std::exchange(count_, count_ + more), releases);
 }
 
 }  // namespace fodp

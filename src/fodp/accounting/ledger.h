@@ -1,12 +1,14 @@
 // The ledger of a run: every event is written here before its release exists. The only maker of a Charge.
 //
-// A Charge is the permission to make one release. It names the event it was made for and its number in the ledger, which also indexes the
-// noise (noise/stream.h), so that no two releases of a run share random bits.
+// A Charge is the permission to make the releases that one event covers, most often one. Every release has a number of its own in the
+// ledger, which also indexes its noise (noise/stream.h), so that no two releases of a run share random bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <unordered_map>
 
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/event.h"
@@ -21,18 +23,23 @@ class Charge {
   Charge& operator=(const Charge&) = delete;
 
   const Event& event() const { return event_; }
-  std::uint64_t number() const { return number_; }
+  std::uint64_t number() const { return number_; }      // of its first release; the others follow it
+  std::int64_t releases() const { return releases_; }   // how many it covers
+  bool used_up() const { return spent_ == releases_; }  // or given away
 
-  // A charge pays for one release: the mechanism that opens the data takes it. PrivacyError the second time.
-  void spend();
+  // The mechanism that opens the data takes one release; its number is returned. `ticket` names what is charged as one (a mask, a cycle):
+  // the first spend binds it. PrivacyError, and nothing is spent, when all are, when the charge was moved away, or for another ticket.
+  std::uint64_t spend(std::uint64_t ticket = 0);
 
  private:
   friend class Ledger;
-  Charge(const Event& event, std::uint64_t number) : event_(event), number_(number) {}
+  Charge(const Event& event, std::uint64_t number, std::int64_t releases) : event_(event), number_(number), releases_(releases) {}
 
   Event event_;
   std::uint64_t number_;
-  bool spent_ = false;
+  std::int64_t releases_;
+  std::int64_t spent_ = 0;
+  std::uint64_t ticket_ = 0;  // bound once spent_ > 0
 };
 
 // A limit that is never exceeded: a charge that would pass it is refused before anything is recorded.
@@ -43,8 +50,9 @@ struct Budget {
 
 class Ledger {
  public:
-  // Called with each event before its charge exists; a record on disk goes here. If it throws, there is no charge.
-  using Journal = std::function<void(std::uint64_t number, const Event&)>;
+  // Called with each event, and the number of its first release, before its charge exists; a record on disk goes here. If it throws,
+  // there is no charge.
+  using Journal = std::function<void(std::uint64_t first_number, const Event&)>;
 
   Ledger() = default;
   // With a budget, `accountant` must outlive the ledger.
@@ -54,25 +62,42 @@ class Ledger {
 
   void set_journal(Journal journal) { journal_ = std::move(journal); }
 
-  // Announces the events still to come, in order, and checks the whole plan against the budget once (PrivacyError if it does not fit). A
-  // charge that follows the plan then costs nothing to check; one that departs from it is checked by itself, and ends the plan.
+  // Announces the events still to come and checks the whole plan against the budget once (PrivacyError if it does not fit). A charge whose
+  // event is among what is left of the plan, in any order, then costs nothing to check; another is checked by itself, and ends the plan.
   void plan(const Events& events);
 
-  // Records the event, then gives the permission. PrivacyError if the budget would be passed.
-  Charge charge(const Event& event);
+  // Records the event, then gives the permission for the `releases` (at least 1) that it covers: they are charged as one. PrivacyError if
+  // the budget would be passed.
+  Charge charge(const Event& event, std::int64_t releases = 1);
 
-  const Events& events() const { return events_; }  // what has been charged so far, equal neighbours merged
-  std::uint64_t count() const { return count_; }
+  // What has been charged so far, each event once, in the order they first came: composition does not depend on the order, so equal events
+  // are merged wherever they stand.
+  const Events& events() const { return charged_.events(); }
+  std::uint64_t count() const { return count_; }  // releases: the numbers handed out
 
  private:
+  struct Hash {
+    std::size_t operator()(const Event& event) const;
+  };
+
+  // Events, equal ones merged. Adding takes the same time however many there are.
+  class Merged {
+   public:
+    void add(const Event& event, std::int64_t count);
+    const Events& events() const { return events_; }
+
+   private:
+    Events events_;
+    std::unordered_map<Event, std::size_t, Hash> places_;
+  };
+
   void check_budget(const Event& event) const;
-  bool next_planned(const Event& event) const;
 
   std::optional<Budget> budget_;
   const Accountant* accountant_ = nullptr;
   Journal journal_;
-  Events events_;
-  Events planned_;  // what is left of the plan
+  Merged charged_;
+  std::unordered_map<Event, std::int64_t, Hash> planned_;  // what is left of the plan: counts above 0
   std::uint64_t count_ = 0;
 };
 
