@@ -4,40 +4,86 @@
 #include "command.h"
 #include "flags.h"
 #include "fodp/methods/method.h"
-#include "fodp/training/options.h"
+#include "fodp/training/plan.h"
 
 namespace fodp::app {
 namespace {
 
-template <class Options>
-void add_options(const MethodEntry& method, nlohmann::ordered_json& list) {
-  const Options standard;
-  for_each_field(standard, [&](const auto& field, const auto& value) {
-    using Value = std::remove_cvref_t<decltype(value)>;
-    nlohmann::ordered_json usual = FieldText<Value>::json(value);
-    if (usual.is_null())
-      usual = field.name == "lr" ? nlohmann::ordered_json(method.default_lr) : nlohmann::ordered_json(field.default_text);
-    list.push_back({{"name", field.name}, {"default", usual}, {"help", field.help}});
+// The options that the method's own stages read, with its defaults.
+nlohmann::ordered_json options_json(const MethodEntry& method) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  MethodOptions options;
+  const Stages stages = resolve_stages(options, method);
+  MethodOptions::for_each_part(options, [&](std::string_view, const auto& part) {
+    if (!stages.read(part)) return;
+    for_each_field(part, [&](const auto& field, const auto& value) {
+      nlohmann::ordered_json usual = FieldText<std::remove_cvref_t<decltype(value)>>::json(value);
+      if (usual.is_null()) usual = field.default_text;
+      list.push_back({{"name", field.name}, {"default", usual}, {"help", field.help}});
+    });
   });
+  return list;
 }
 
+std::string text_of(const nlohmann::ordered_json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
 nlohmann::ordered_json method_json(const MethodEntry& method) {
-  nlohmann::ordered_json options = nlohmann::ordered_json::array();
-  add_options<UpdateOptions>(method, options);
-  add_options<ClipOptions>(method, options);
-  if (method.uses_memory) add_options<FractionalOptions>(method, options);
-  return {{"name", method.name}, {"summary", method.summary}, {"event", method.event},    {"queries_per_step", method.queries_per_step},
-          {"options", options},  {"source", method.source},   {"formula", method.formula}};
+  nlohmann::ordered_json out = {{"name", method.name},
+                                {"summary", method.summary},
+                                {"event", method.event},
+                                {"queries_per_step", method.queries_per_step},
+                                {"options", options_json(method)},
+                                {"source", method.source},
+                                {"formula", method.formula},
+                                {"reading", method.reading}};
+  if (!method.alias.empty()) {
+    out["alias"] = method.alias;
+    out["alias_reason"] = method.alias_reason;
+  }
+  return out;
+}
+
+// Broken into lines at blanks, each after `indent`.
+std::string wrapped(std::string_view text, const std::string& indent, std::size_t width = 110) {
+  std::string out, line;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (!line.empty() && indent.size() + line.size() + 1 + end > width) {
+      out += indent + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + std::string(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + indent + line + "\n";
+}
+
+std::string queries(const MethodEntry& method) {
+  return fmt::format("{} {} of the training data a step", method.queries_per_step, method.queries_per_step == 1 ? "query" : "queries");
 }
 
 void explain(const MethodEntry& method) {
-  fmt::print("{}: {}\n\n  {}\n\n  costs     {} a step, {} query of the training data\n  source    {}\n\n  options (default)\n", method.name,
-             method.summary, method.formula, method.event, method.queries_per_step, method.source);
-  const nlohmann::ordered_json all = method_json(method);
-  for (const auto& option : all["options"]) {
-    const std::string usual = option["default"].is_string() ? option["default"].get<std::string>() : option["default"].dump();
-    fmt::print("    --{:<14} {} ({})\n", option["name"].get<std::string>(), option["help"].get<std::string>(), usual);
+  fmt::print("{}: {}\n\n{}\n  costs     {}; {}\n  source    {}\n", method.name, method.summary, wrapped(method.formula, "  "), method.event,
+             queries(method), method.source);
+  if (!method.reading.empty()) fmt::print("\nHow it is read here\n{}", wrapped(method.reading, "  "));
+  if (!method.alias.empty()) fmt::print("\nAlso called {}\n{}", method.alias, wrapped(method.alias_reason, "  "));
+  fmt::print("\nOptions (default)\n");
+  for (const auto& option : options_json(method))
+    fmt::print("  --{:<18} {} ({})\n", option["name"].get<std::string>(), option["help"].get<std::string>(), text_of(option["default"]));
+}
+
+void list_all() {
+  for (const MethodEntry& method : method_table()) {
+    const std::string also = method.alias.empty() ? "" : fmt::format(" (also {})", method.alias);
+    std::string options;
+    for (const auto& option : options_json(method))
+      options += (options.empty() ? "" : ", ") + option["name"].get<std::string>() + " " + text_of(option["default"]);
+    fmt::print("{}{}: {}\n  costs    {}; {}\n  source   {}\n  options\n{}\n", method.name, also, method.summary, method.event,
+               queries(method), method.source, wrapped(options, "    "));
   }
+  fmt::print(
+      "SGM(q, z): Poisson-sampled Gaussian at rate q with noise z times the sensitivity. Any method takes any --release, --filter,\n"
+      "--update, --clipping and --averaging. fodp methods NAME explains one.\n");
 }
 
 }  // namespace
@@ -58,9 +104,7 @@ int methods(const Words& words) {
     for (const MethodEntry& method : method_table()) list.push_back(method_json(method));
     return print_json({{"methods", list}}), 0;
   }
-  for (const MethodEntry& method : method_table()) fmt::print("{:<12} {:<20} {}\n", method.name, method.event, method.summary);
-  fmt::print("\nSGM(q, z): Poisson-sampled Gaussian at rate q with noise z times the sensitivity. fodp methods NAME explains one.\n");
-  return 0;
+  return list_all(), 0;
 }
 
 }  // namespace fodp::app

@@ -26,9 +26,11 @@ void warn_unused_options(const Plan& plan, const Flags& flags) {
   if (flags.given("hidden") && model != ModelKind::mlp)
     warn(fmt::format("--hidden has no effect: it is for the mlp, not the {}", enum_name(model)));
   if (flags.given("activation") && model == ModelKind::resnet) warn("--activation has no effect: the resnet's is relu");
-  if (plan.method->uses_memory) return;
-  for_each_field(plan.options.memory, [&](const auto& field, const auto&) {
-    if (flags.given(field.name)) warn(fmt::format("--{} has no effect: {} has no memory", field.name, plan.method->name));
+  MethodOptions::for_each_part(plan.options, [&](std::string_view heading, const auto& part) {
+    if (plan.stages.read(part)) return;
+    for_each_field(part, [&](const auto& field, const auto&) {
+      if (flags.given(field.name)) warn(fmt::format("--{} has no effect: it is for {}, which this run does not use", field.name, heading));
+    });
   });
 }
 
@@ -38,10 +40,13 @@ void print_warnings(const Plan& plan, const Flags& flags) {
   warn_unused_options(plan, flags);
 }
 
+std::string short_text(const Schedule& schedule) { return schedule.constant() ? fmt::format("{:.6g}", schedule.first()) : schedule.text(); }
+
 void print_plan(const Plan& plan) {
-  note(fmt::format("{} on {}: {} examples, {} with {} parameters, {} steps, expected lot {:.6g}, clip norm {}, noise multiplier {:.6g}\n",
+  note(fmt::format("{} on {}: {} examples, {} with {} parameters, {} steps, expected lot {}, clip norm {}, noise multiplier {}\n",
                    plan.method->name, plan.options.data.data, plan.train_examples, enum_name(plan.options.model.model), plan.parameters,
-                   plan.steps, plan.expected_lot, number_text(plan.options.clip.clip_norm), plan.noise_multiplier));
+                   plan.steps, short_text(plan.expected_lot()), number_text(plan.options.clip.clip_norm),
+                   short_text(plan.noise_multiplier)));
 }
 
 Result train_with_progress(const Plan& plan, Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet) {
@@ -71,7 +76,9 @@ int train(const Words& words) {
   TrainOptions::for_each_part(options, [&](std::string_view heading, auto& part) { flags.add(heading, part); });
   if (!flags.parse(words)) return 0;
 
+  const std::string asked = options.run.method;
   Plan plan = make_plan(options, announced_sizes(options.data));  // all that can be wrong with the options, before any file is opened
+  if (asked != plan.method->name) note(fmt::format("fodp: {} is {}: {}\n", asked, plan.method->name, plan.method->alias_reason));
   if (options.run.dry_run) {
     print_warnings(plan, flags);
     if (flags.json()) return print_json(summary_json(plan, nullptr)), 0;

@@ -43,6 +43,12 @@ void Schedule::check_steps(std::string_view where, std::int64_t steps) const {
 double Schedule::least() const { return *std::min_element(values_.begin(), values_.end()); }
 double Schedule::largest() const { return *std::max_element(values_.begin(), values_.end()); }
 
+Schedule Schedule::times(double factor) const {
+  Schedule scaled = *this;
+  for (double& value : scaled.values_) value *= factor;
+  return scaled;
+}
+
 std::string Schedule::text() const {
   std::string text = number_text(values_[0]);
   for (std::size_t i = 1; i < values_.size(); ++i) text += (form_ == Form::linear ? ':' : ',') + number_text(values_[i]);

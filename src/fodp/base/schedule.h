@@ -36,6 +36,8 @@ class Schedule {
   double largest() const;
   const std::vector<double>& values() const { return values_; }  // the numbers it is made of
 
+  Schedule times(double factor) const;  // every value
+
   std::string text() const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;

@@ -16,27 +16,37 @@ constexpr std::int64_t kStreamSlots = 8192;
 
 }  // namespace
 
-PoissonSampler::PoissonSampler(std::int64_t records, double sample_rate, std::int64_t block_rows, RandomStream stream)
-    : records_(records), block_rows_(block_rows), sample_rate_(sample_rate), threshold_(0), stream_(std::move(stream)) {
-  check_input(records >= 1, "there are {} records: at least 1 is needed", records);
-  check_input(sample_rate > 0 && sample_rate <= 1, "sample rate is {}: must be in (0, 1]", sample_rate);
-  check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
-  const double expected = static_cast<double>(records) * sample_rate;
-  if (sample_rate == 1) {
-    ranges_ = (records + block_rows - 1) / block_rows;
-  } else {
-    threshold_ = static_cast<std::uint64_t>(std::floor(std::ldexp(sample_rate, 64)));  // q < 1, so below 2^64
-    ranges_ = std::clamp<std::int64_t>(std::ceil(expected / (kFill * block_rows)), 1, records);
-  }
+void Lot::take_sum() const {
+  check_privacy(sums_left_ > 0, "this lot was drawn for {} sum{}, which {} made: draw another", draw_.queries,
+                draw_.queries == 1 ? "" : "s", draw_.queries == 1 ? "is" : "are");
+  --sums_left_;
 }
 
-Lot PoissonSampler::draw(std::uint64_t number) const {
-  const std::vector<std::int64_t> sampled = sampled_rows(number);
-  Lot lot(sample_rate_);
+PoissonSampler::PoissonSampler(std::int64_t records, std::int64_t block_rows, RandomStream stream)
+    : records_(records), block_rows_(block_rows), stream_(std::move(stream)) {
+  check_input(records >= 1, "there are {} records: at least 1 is needed", records);
+  check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
+}
+
+Lot PoissonSampler::draw(std::uint64_t number, const LotTerms& terms) const {
+  const double rate = terms.sample_rate, charged = terms.charged_rate.value_or(rate);
+  check_input(rate > 0 && rate <= 1, "sample rate is {}: must be in (0, 1]", rate);
+  check_privacy(charged >= rate, "a lot drawn at rate {} cannot be charged at rate {}", rate, charged);
+  Draw drawn(charged);
+  drawn.queries = terms.queries;
+  drawn.cycle = terms.cycle;
+  drawn.ticket = terms.cycle > 1 ? terms.turn / static_cast<std::uint64_t>(terms.cycle) : number;
+  Lot lot(number, drawn);
+
+  const bool whole = rate == 1 && terms.cycle == 1;
+  const double expected = static_cast<double>(records_) * rate / static_cast<double>(terms.cycle);
+  const std::int64_t ranges = whole ? (records_ + block_rows_ - 1) / block_rows_
+                                    : std::clamp<std::int64_t>(std::ceil(expected / (kFill * block_rows_)), 1, records_);
+  const std::vector<std::int64_t> sampled = sampled_rows(number, terms);
   auto first = sampled.begin();
-  for (std::int64_t range = 0; range < ranges_; ++range) {
-    const std::int64_t begin = sample_rate_ == 1 ? range * block_rows_ : range * records_ / ranges_;
-    const std::int64_t end = sample_rate_ == 1 ? std::min(begin + block_rows_, records_) : (range + 1) * records_ / ranges_;
+  for (std::int64_t range = 0; range < ranges; ++range) {
+    const std::int64_t begin = whole ? range * block_rows_ : range * records_ / ranges;
+    const std::int64_t end = whole ? std::min(begin + block_rows_, records_) : (range + 1) * records_ / ranges;
     const auto last = std::lower_bound(first, sampled.end(), end);
     split(begin, end, {first, last}, lot);
     first = last;
@@ -44,17 +54,20 @@ Lot PoissonSampler::draw(std::uint64_t number) const {
   return lot;
 }
 
-std::vector<std::int64_t> PoissonSampler::sampled_rows(std::uint64_t number) const {
+std::vector<std::int64_t> PoissonSampler::sampled_rows(std::uint64_t number, const LotTerms& terms) const {
+  const bool all = terms.sample_rate == 1;
+  const std::uint64_t threshold = all ? 0 : static_cast<std::uint64_t>(std::floor(std::ldexp(terms.sample_rate, 64)));  // below 2^64
+  const auto group = static_cast<std::int64_t>(terms.turn % static_cast<std::uint64_t>(terms.cycle));
   std::vector<std::int64_t> rows;
   std::vector<std::uint64_t> words;
   for (std::int64_t begin = 0; begin < records_; begin += kStreamSlots) {
     const std::int64_t end = std::min(begin + kStreamSlots, records_);
-    if (sample_rate_ < 1) {
+    if (!all) {
       words.resize(end - begin);
       stream_.fill(number, static_cast<std::uint32_t>(begin / kStreamSlots), words);
     }
     for (std::int64_t slot = begin; slot < end; ++slot)
-      if (sample_rate_ == 1 || words[slot - begin] < threshold_) rows.push_back(slot);
+      if (slot % terms.cycle == group && (all || words[slot - begin] < threshold)) rows.push_back(slot);
   }
   return rows;
 }

@@ -1,4 +1,5 @@
-// Poisson sampling: every record is in the lot with probability q, independently of all others, by the secure stream.
+// Poisson sampling: every record is in the lot with probability q, independently of all others, by the secure stream; or, cyclic (BandMF),
+// every record of the group whose turn it is with probability b*q, a group being every b-th slot.
 //
 // A record is included iff its 64-bit word is below floor(q*2^64), so the true rate is at most q. Records keep their slot: the lot's rows
 // come in blocks of neighbouring slots, at most `block_rows` each (an overfull block is halved at its middle slot). What a slot holds
@@ -7,43 +8,59 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "fodp/gradients/clipped_sum.h"
 #include "fodp/noise/stream.h"
 
 namespace fodp {
 
-// Move-only: one lot, one sum. Only the sampler makes one, so that its rate is the one it was drawn at.
+// Move-only. Only the sampler makes one, so that its rate is the one it was drawn at; it gives no more sums than it was drawn for (two
+// sums of one lot cost more than two of two).
 class Lot {
  public:
   Lot(Lot&&) = default;
   Lot& operator=(Lot&&) = default;
 
-  double sample_rate() const { return sample_rate_; }
+  const Draw& draw() const { return draw_; }
+  std::uint64_t number() const { return number_; }
   const std::vector<std::vector<std::int64_t>>& blocks() const { return blocks_; }  // rows, ascending
+
+  // Takes one of the sums it was drawn for. PrivacyError if there is none left.
+  void take_sum() const;
 
  private:
   friend class PoissonSampler;
-  explicit Lot(double rate) : sample_rate_(rate) {}
+  Lot(std::uint64_t number, const Draw& draw) : number_(number), draw_(draw), sums_left_(draw.queries) {}
 
-  double sample_rate_;
+  std::uint64_t number_;
+  Draw draw_;
+  mutable std::int64_t sums_left_;
   std::vector<std::vector<std::int64_t>> blocks_;
+};
+
+// What a lot is drawn for.
+struct LotTerms {
+  double sample_rate = 1;              // of each record, or of each record of the group whose turn it is
+  std::optional<double> charged_rate;  // what is charged if that is more: a public bound of a rate that depends on earlier releases
+  std::int64_t queries = 1;            // sums that will be made of it
+  std::int64_t cycle = 1;              // b groups by slot, in turn
+  std::uint64_t turn = 0;              // whose turn it is: group turn mod b, in cycle turn / b
 };
 
 class PoissonSampler {
  public:
-  PoissonSampler(std::int64_t records, double sample_rate, std::int64_t block_rows, RandomStream stream);
+  PoissonSampler(std::int64_t records, std::int64_t block_rows, RandomStream stream);
 
-  // The lot with this number; the same rows for the same key and number, whatever the blocks.
-  Lot draw(std::uint64_t number) const;
+  // The lot with this number; the same rows for the same key and number, whatever the blocks. InputError for a rate outside (0, 1].
+  Lot draw(std::uint64_t number, const LotTerms& terms) const;
 
  private:
-  std::vector<std::int64_t> sampled_rows(std::uint64_t number) const;
+  std::vector<std::int64_t> sampled_rows(std::uint64_t number, const LotTerms& terms) const;
   void split(std::int64_t begin, std::int64_t end, std::vector<std::int64_t> rows, Lot& lot) const;
 
-  std::int64_t records_, block_rows_, ranges_;
-  double sample_rate_;
-  std::uint64_t threshold_;  // unused when q = 1
+  std::int64_t records_, block_rows_;
   RandomStream stream_;
 };
 

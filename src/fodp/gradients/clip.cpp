@@ -1,9 +1,9 @@
 #include "fodp/gradients/clip.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <mutex>
-#include <unordered_set>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -11,12 +11,10 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
-#include <fmt/ranges.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/functions/accumulate_grad.h>
-#include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/guards.h"
 #include "fodp/gradients/side_by_side.h"
 #include "fodp/gradients/tape.h"
 #include "fodp/noise/lattice.h"
@@ -24,57 +22,30 @@
 namespace fodp {
 namespace {
 
-// The forward and backward of private rows must leave nothing behind but the tape: no parameter, frozen or not, and no buffer changes.
-class Untouched {
- public:
-  explicit Untouched(const torch::nn::Module& model) {
-    for (const auto& item : model.named_parameters()) watched_.push_back({item.key(), item.value(), state_of(item.value())});
-    for (const auto& item : model.named_buffers()) watched_.push_back({item.key(), item.value(), state_of(item.value())});
-  }
+float rounded_towards_zero(double factor) {
+  float rounded = static_cast<float>(factor);
+  if (rounded > factor) rounded = std::nextafterf(rounded, 0);
+  return rounded;
+}
 
-  void check() const {
-    for (const Watched& watched : watched_)
-      check_privacy(
-          state_of(watched.tensor) == watched.state,
-          "'{}' was changed by the forward pass: it would carry training data without noise into the model; put its layer into eval "
-          "mode or remove it, and start from a fresh copy of the model",
-          watched.name);
-  }
+double factor_of(double norm, Clipping rule, double clip_norm) {
+  if (!std::isfinite(norm)) return 0;
+  constexpr double kAutomaticStability = .01;
+  return rule == Clipping::automatic ? clip_norm / (norm + kAutomaticStability) : std::min(1.0, clip_norm / norm);
+}
 
- private:
-  using State = std::pair<const void*, std::uint32_t>;  // where it is, and how often it was written to
-  struct Watched {
-    std::string name;
-    at::Tensor tensor;
-    State state;
-  };
+// A row's part of a scalar, on its lattice.
+std::int64_t scalar_units(double value, double grid) { return static_cast<std::int64_t>(std::trunc(value / grid)); }
 
-  static State state_of(const at::Tensor& tensor) { return {tensor.data_ptr(), tensor._version()}; }
-
-  std::vector<Watched> watched_;
-};
-
-// Walks back from the loss to what it is computed from: nothing trainable may be met but the parameters. With `elements`, counts the
-// numbers that the forward pass made.
-void check_graph(const at::Tensor& losses, const FlatParameters& parameters, std::int64_t* elements) {
-  std::unordered_set<const torch::autograd::Node*> seen;
-  std::vector<torch::autograd::Node*> open = {losses.grad_fn().get()};
-  while (!open.empty()) {
-    torch::autograd::Node* node = open.back();
-    open.pop_back();
-    if (node == nullptr || !seen.insert(node).second) continue;
-    if (const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(node)) {
-      check_privacy(
-          parameters.offset_of(leaf->variable) >= 0,
-          "the loss depends on a trainable tensor of shape [{}] that is not a parameter of the model: register its module, or freeze "
-          "it with requires_grad_(false)",
-          fmt::join(leaf->variable.sizes(), ", "));
-      continue;
-    }
-    // Zeros are the one way to an output's shape that LibTorch 1.13 leaves open.
-    for (std::uint32_t i = 0; elements && i < node->num_inputs(); ++i) *elements += node->input_metadata(i).zeros_like().numel();
-    for (const torch::autograd::Edge& edge : node->next_edges()) open.push_back(edge.function.get());
-  }
+// f(block) for every block that has rows, by all threads, taken one by one since they differ in cost.
+template <class F>
+void for_each_block(const Blocks& blocks, const F& f) {
+  std::atomic<std::size_t> next = 0;
+  at::parallel_for(0, std::min<std::int64_t>(at::get_num_threads(), blocks.size()), 1, [&](std::int64_t, std::int64_t) {
+    at::Tensor workspace;
+    for (std::size_t b = next++; b < blocks.size(); b = next++)
+      if (!blocks[b].empty()) f(b, workspace);
+  });
 }
 
 }  // namespace
@@ -86,13 +57,7 @@ double ClippedSum::sensitivity() const {
 }
 
 float clip_factor(double norm, const ClipOptions& options) {
-  if (!std::isfinite(norm)) return 0;
-  constexpr double kAutomaticStability = .01;
-  const double factor =
-      options.clipping == Clipping::flat ? std::min(1.0, options.clip_norm / norm) : options.clip_norm / (norm + kAutomaticStability);
-  float rounded = static_cast<float>(factor);
-  if (rounded > factor) rounded = std::nextafterf(rounded, 0);
-  return rounded;
+  return rounded_towards_zero(factor_of(norm, options.rule(), options.clip_norm));
 }
 
 void ClipDiagnostics::merge(const ClipDiagnostics& other) {
@@ -104,63 +69,169 @@ void ClipDiagnostics::merge(const ClipDiagnostics& other) {
   largest_norm = std::max(largest_norm, other.largest_norm);
 }
 
+// One sum, as all its blocks need it.
+struct Clipper::Job {
+  const Gather& gather;
+  const ClipRequest& request;
+  double clip_norm;
+  std::vector<ClipGroup> groups;
+  std::int64_t at_once;
+  bool insecure = false;
+  bool norms_only = false;
+};
+
+// What a block adds besides its part of the vector.
+struct Clipper::Part {
+  std::int64_t count_units = 0, norm_units = 0;
+  ClipDiagnostics insecure;
+
+  void merge(const Part& other) {
+    count_units += other.count_units;
+    norm_units += other.norm_units;
+    insecure.merge(other.insecure);
+  }
+};
+
 Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipOptions& options,
                  std::int64_t block_rows)
-    : model_(model),
-      parameters_(parameters),
-      losses_(std::move(losses)),
-      options_(options),
-      block_rows_(block_rows),
-      grid_(lattice_grid(options.clip_norm, parameters.size())),
-      slack_(sensitivity_slack(options.clip_norm, parameters.size(), block_rows)) {
+    : model_(model), parameters_(parameters), losses_(std::move(losses)), options_(options), block_rows_(block_rows) {
   validate_fields(options);
   check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
   check_model(model);
+  const double layers = static_cast<double>(parameters.layers().size());
+  const double sensitivity = options.clip_norm * (options.grouping() == GroupClip::each ? std::sqrt(layers) : 1);
+  slack_ = sensitivity_slack(sensitivity, parameters.size(), block_rows);
 }
 
-ClippedSum Clipper::clipped_sum(const Blocks& blocks, double sample_rate, const Gather& gather, ClipDiagnostics* insecure) const {
+std::vector<ClipGroup> Clipper::groups(double clip_norm) const {
+  if (options_.grouping() == GroupClip::whole) return {{0, parameters_.size(), clip_norm}};
+  std::vector<ClipGroup> groups;
+  const double share = options_.grouping() == GroupClip::shared ? std::sqrt(static_cast<double>(parameters_.layers().size())) : 1;
+  for (const LayerGroup& layer : parameters_.layers()) groups.push_back({layer.begin, layer.end, clip_norm / share});
+  return groups;
+}
+
+void Clipper::check_rows(const Blocks& blocks) const {
   parameters_.check_views();
   check_model(model_);  // it may have been put into training mode since
-  const Untouched untouched(model_);
   std::int64_t last = -1;
   for (const auto& block : blocks)
     for (std::int64_t row : block) {
       check_privacy(row > last, "the rows of a lot must ascend: one that comes twice would count twice");
       last = row;
     }
+}
+
+ClippedSum Clipper::clipped_sum(const Blocks& blocks, const Draw& draw, const Gather& gather, const ClipRequest& request,
+                                ClipDiagnostics* insecure) const {
+  check_rows(blocks);
+  const Untouched untouched(model_);
+  const SideBySide side_by_side;
+  const double clip_norm = request.clip_norm.value_or(options_.clip_norm);
+  const Job job{gather, request, clip_norm, groups(clip_norm), rows_at_once(blocks, gather), insecure != nullptr};
+  check_privacy(!request.importance || job.groups.size() == 1, "importance sampling bounds whole gradients, not those of layers");
   ClippedSum total;
   total.lattice_.assign(parameters_.size(), 0);
-  total.groups_ = {{0, parameters_.size(), options_.clip_norm}};
-  total.sample_rate_ = sample_rate;
-  total.grid_ = grid_;
-  total.slack_ = slack_;
+  total.groups_ = job.groups;
+  if (request.importance) total.groups_[0].clip_norm = request.importance->length;
+  total.draw_ = draw;
+  total.grid_ = lattice_grid(total.sensitivity(), parameters_.size());
+  total.slack_ = sensitivity_slack(total.sensitivity(), parameters_.size(), block_rows_);
 
-  const SideBySide side_by_side;
-  const std::int64_t at_once = rows_at_once(blocks, gather);
   std::mutex mutex;
-  std::atomic<std::size_t> next = 0;
-  // Blocks are taken one by one, since they differ in cost; integer addition makes the order irrelevant.
-  at::parallel_for(0, std::min<std::int64_t>(at::get_num_threads(), blocks.size()), 1, [&](std::int64_t, std::int64_t) {
-    at::Tensor sum;
-    for (std::size_t b = next++; b < blocks.size(); b = next++) {
-      if (blocks[b].empty()) continue;
-      if (!sum.defined()) sum = at::empty({parameters_.size()}, at::kFloat);
-      ClipDiagnostics of_block;
-      write_block(blocks[b], at_once, gather, sum, insecure ? &of_block : nullptr);
-      const std::lock_guard lock(mutex);
-      add_to_lattice({sum.data_ptr<float>(), static_cast<std::size_t>(sum.numel())}, grid_, total.lattice_);
-      if (insecure) insecure->merge(of_block);
-    }
+  Part sums;
+  // Integer addition makes the order of blocks irrelevant.
+  for_each_block(blocks, [&](std::size_t b, at::Tensor& sum) {
+    if (!sum.defined()) sum = at::empty({parameters_.size()}, at::kFloat);
+    const Part part = part_of_block(blocks[b], job, sum);
+    const std::lock_guard lock(mutex);
+    add_to_lattice({sum.data_ptr<float>(), static_cast<std::size_t>(sum.numel())}, total.grid_, total.lattice_);
+    sums.merge(part);
   });
   untouched.check();
+  if (request.count_noise) {
+    total.scalars_ = {{"count", .5, *request.count_noise}};
+    total.scalar_lattice_ = {sums.count_units};
+  }
+  if (insecure) *insecure = sums.insecure;
   return total;
 }
 
-// The tape of a batch, with each row's loss and squared gradient norm (that of clipping, and the true one).
+ClippedSum Clipper::norm_total(const Blocks& blocks, const Draw& draw, const Gather& gather, double noise_multiplier) const {
+  check_rows(blocks);
+  const Untouched untouched(model_);
+  const SideBySide side_by_side;
+  const ClipRequest request;
+  const Job job{gather,
+                request,
+                options_.clip_norm,
+                {{0, parameters_.size(), options_.clip_norm}},
+                rows_at_once(blocks, gather),
+                /*insecure=*/false,
+                /*norms_only=*/true};
+  std::mutex mutex;
+  Part sums;
+  for_each_block(blocks, [&](std::size_t b, at::Tensor& unused) {
+    const Part part = part_of_block(blocks[b], job, unused);
+    const std::lock_guard lock(mutex);
+    sums.merge(part);
+  });
+  untouched.check();
+  ClippedSum total;
+  total.draw_ = draw;
+  total.scalars_ = {{"norm_total", options_.clip_norm, noise_multiplier}};
+  total.scalar_lattice_ = {sums.norm_units};
+  return total;
+}
+
+ClippedSum Clipper::loss_change(const Blocks& blocks, const Draw& draw, const Gather& gather, std::span<const float> before, double lot,
+                                double bound, double noise_multiplier) const {
+  check_rows(blocks);
+  check_input(before.size() == parameters_.values().size(), "{} parameters given: the model has {}", before.size(), parameters_.size());
+  const double after_sum = loss_sum(blocks, gather);
+  const std::vector<float> now(parameters_.values().begin(), parameters_.values().end());
+  std::ranges::copy(before, parameters_.values().begin());
+  double before_sum = 0;
+  try {
+    before_sum = loss_sum(blocks, gather);
+  } catch (...) {
+    std::ranges::copy(now, parameters_.values().begin());
+    throw;
+  }
+  std::ranges::copy(now, parameters_.values().begin());
+  const double change = (after_sum - before_sum) / lot;
+  ClippedSum total;
+  total.draw_ = draw;
+  total.scalars_ = {{"loss_change", 2 * bound, noise_multiplier}};
+  // A loss that is not finite counts as a change for the worse.
+  total.scalar_lattice_ = {scalar_units(std::isnan(change) ? bound : std::clamp(change, -bound, bound), scalar_grid(2 * bound))};
+  return total;
+}
+
+double Clipper::loss_sum(const Blocks& blocks, const Gather& gather) const {
+  const Untouched untouched(model_);
+  const SideBySide side_by_side;
+  std::vector<double> sums(blocks.size(), 0.0);
+  for_each_block(blocks, [&](std::size_t b, at::Tensor&) {
+    const at::NoGradGuard no_gradients;
+    const Batch batch = gather(blocks[b]);
+    const at::Tensor losses = losses_(batch.inputs, batch.targets).to(at::kDouble);
+    check_privacy(losses.dim() == 1 && losses.size(0) == static_cast<std::int64_t>(blocks[b].size()),
+                  "the loss must be one number per row of the batch");
+    sums[b] = losses.sum().item<double>();
+  });
+  untouched.check();
+  double total = 0;
+  for (double sum : sums) total += sum;
+  return total;
+}
+
+// The tape of a batch, with each row's loss and, by group, squared gradient norm (that of clipping, and the true one).
 struct Clipper::Recorded {
   Tape tape;
   at::Tensor losses;
-  std::vector<double> clipped_by, squared_norms;
+  std::vector<std::vector<double>> clipped_by, squared_norms;  // [group][row]
+  std::vector<std::size_t> group_of_record;
   std::int64_t elements = 0;  // held at once, where that was measured
 };
 
@@ -186,13 +257,21 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
   out.tape.check_covers(parameters_, rows);
   out.elements += out.tape.elements();
   const at::NoGradGuard no_gradients;
-  out.squared_norms.assign(rows, 0.0);
-  out.clipped_by.assign(rows, 0.0);
-  for (const auto& record : out.tape.records()) record->add_squared_norms(out.squared_norms, out.clipped_by);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const double least = out.clipped_by[i] / (kMostCancelled * kMostCancelled);
-    out.clipped_by[i] = least > out.squared_norms[i] || std::isnan(least) ? least : out.squared_norms[i];
+  const std::vector<ClipGroup> all = groups(options_.clip_norm);
+  out.squared_norms.assign(all.size(), std::vector<double>(rows, 0.0));
+  out.clipped_by.assign(all.size(), std::vector<double>(rows, 0.0));
+  for (const auto& record : out.tape.records()) {
+    const std::int64_t offset = parameters_.offset_of(record->parameters().front());
+    const auto found = std::ranges::find_if(all, [&](const ClipGroup& group) { return offset < group.end; });
+    const std::size_t group = out.group_of_record.emplace_back(found - all.begin());
+    record->add_squared_norms(out.squared_norms[group], out.clipped_by[group]);
   }
+  for (std::size_t group = 0; group < all.size(); ++group)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      double& by = out.clipped_by[group][i];
+      const double least = by / (kMostCancelled * kMostCancelled), norm = out.squared_norms[group][i];
+      by = least > norm || std::isnan(least) ? least : norm;
+    }
   return out;
 }
 
@@ -207,7 +286,10 @@ Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
     alone[row] = 1;
     for (const auto& record : recorded.tape.records()) record->write_weighted_sum(alone, parameters_, gradients[row]);
   }
-  return {{losses, losses + rows}, recorded.squared_norms, gradients};
+  std::vector<double> squared_norms(rows, 0.0);
+  for (const auto& of_group : recorded.squared_norms)
+    for (std::int64_t row = 0; row < rows; ++row) squared_norms[row] += of_group[row];
+  return {{losses, losses + rows}, squared_norms, gradients};
 }
 
 // From the shapes of the first row there is, so that it is the same for every block, lot and number of threads.
@@ -221,48 +303,69 @@ std::int64_t Clipper::rows_at_once(const Blocks& blocks, const Gather& gather) c
   return rows_at_once_;
 }
 
-void Clipper::write_block(std::span<const std::int64_t> rows, std::int64_t at_once, const Gather& gather, const at::Tensor& sum,
-                          ClipDiagnostics* insecure) const {
+Clipper::Part Clipper::part_of_block(std::span<const std::int64_t> rows, const Job& job, const at::Tensor& sum) const {
   check_privacy(static_cast<std::int64_t>(rows.size()) <= block_rows_, "a block has more rows than the {} that its slack was charged for",
                 block_rows_);
-  const std::size_t step = static_cast<std::size_t>(at_once);
-  write_part(rows.first(std::min(step, rows.size())), gather, sum, insecure);
+  const std::size_t step = static_cast<std::size_t>(job.at_once);
+  Part part = part_of_rows(rows.first(std::min(step, rows.size())), job, sum);
   at::Tensor more;
   for (std::size_t begin = step; begin < rows.size(); begin += step) {
-    if (!more.defined()) more = at::empty_like(sum);
-    write_part(rows.subspan(begin, std::min(step, rows.size() - begin)), gather, more, insecure);
-    sum.add_(more);
+    if (sum.defined() && !more.defined()) more = at::empty_like(sum);
+    part.merge(part_of_rows(rows.subspan(begin, std::min(step, rows.size() - begin)), job, more));
+    if (sum.defined()) sum.add_(more);
   }
+  return part;
 }
 
-void Clipper::write_part(std::span<const std::int64_t> rows, const Gather& gather, const at::Tensor& sum, ClipDiagnostics* insecure) const {
+Clipper::Part Clipper::part_of_rows(std::span<const std::int64_t> rows, const Job& job, const at::Tensor& sum) const {
   const std::int64_t count = static_cast<std::int64_t>(rows.size());
-  const Batch batch = gather(rows);
+  const Batch batch = job.gather(rows);
   check_privacy(batch.inputs.dim() >= 1 && batch.inputs.size(0) == count, "the inputs gathered for a block must have its rows");
   const Recorded recorded = record(batch);
   const at::NoGradGuard no_gradients;
-  std::vector<float> factors(count, 0.0f);
+  const double groups = static_cast<double>(job.groups.size());
+  const double count_grid = scalar_grid(.5), norm_grid = scalar_grid(job.clip_norm);
+  std::vector<std::vector<float>> factors(job.groups.size(), std::vector<float>(count, 0.0f));
   std::vector<std::int64_t> cleared;
+  Part part;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double norm = std::sqrt(recorded.clipped_by[i]);
-    if (!std::isfinite(norm)) cleared.push_back(i);
-    factors[i] = clip_factor(norm, options_);
-    if (insecure) {
-      const double loss = recorded.losses.data_ptr<float>()[i];
-      insecure->merge({.rows = 1,
-                       .clipped = norm > options_.clip_norm,
-                       .not_finite = !std::isfinite(norm),
-                       .loss_sum = loss,
-                       .norm_sum = std::isfinite(norm) ? norm : 0,
-                       .largest_norm = std::isfinite(norm) ? norm : 0});
+    double squared = 0, unclipped = 0;
+    for (std::size_t g = 0; g < job.groups.size(); ++g) {
+      const double norm = std::sqrt(recorded.clipped_by[g][i]), clip_norm = job.groups[g].clip_norm;
+      factors[g][i] = rounded_towards_zero(factor_of(norm, options_.rule(), clip_norm));
+      unclipped += norm <= clip_norm;
+      squared += recorded.clipped_by[g][i];
     }
+    const double norm = std::sqrt(squared);
+    const double bounded = std::isfinite(norm) ? factors[0][i] * norm : 0;  // where there is one group
+    part.count_units += scalar_units(unclipped / groups - .5, count_grid);
+    if (job.norms_only) part.norm_units += scalar_units(bounded, norm_grid);
+    if (const auto& importance = job.request.importance) {
+      const bool kept = importance->chance(rows[i]) < bounded / job.clip_norm;
+      factors[0][i] = kept ? rounded_towards_zero(importance->length / norm) : 0;
+    }
+    if (!std::isfinite(norm)) {
+      cleared.push_back(i);
+      for (auto& of_group : factors) of_group[i] = 0;
+    }
+    if (job.insecure)
+      part.insecure.merge({.rows = 1,
+                           .clipped = unclipped < groups,
+                           .not_finite = !std::isfinite(norm),
+                           .loss_sum = recorded.losses.data_ptr<float>()[i],
+                           .norm_sum = std::isfinite(norm) ? norm : 0,
+                           .largest_norm = std::isfinite(norm) ? norm : 0});
   }
+  if (job.norms_only) return part;
   if (!cleared.empty()) {
     const at::Tensor where = at::from_blob(cleared.data(), {static_cast<std::int64_t>(cleared.size())}, at::kLong);
     for (const auto& record : recorded.tape.records()) record->clear_rows(where);
   }
-  const at::Tensor weights = at::from_blob(factors.data(), {count}, at::kFloat);
-  for (const auto& record : recorded.tape.records()) record->write_weighted_sum(weights, parameters_, sum);
+  for (std::size_t r = 0; r < recorded.tape.records().size(); ++r) {
+    const at::Tensor weights = at::from_blob(factors[recorded.group_of_record[r]].data(), {count}, at::kFloat);
+    recorded.tape.records()[r]->write_weighted_sum(weights, parameters_, sum);
+  }
+  return part;
 }
 
 }  // namespace fodp

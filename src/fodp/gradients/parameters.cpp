@@ -23,7 +23,37 @@ bool overlap(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-FlatParameters::FlatParameters(torch::nn::Module& module) {
+std::vector<FlatParameters::Slice> FlatParameters::slices_of(const torch::nn::Module& module) {
+  std::vector<Slice> slices;
+  std::int64_t total = 0;
+  for (const auto& item : module.named_parameters()) {
+    const at::Tensor& parameter = item.value();
+    if (!parameter.requires_grad()) continue;
+    slices.push_back({item.key(), total, parameter.numel(), parameter.sizes().vec()});
+    total += parameter.numel();
+  }
+  return slices;
+}
+
+// A module lists its own parameters before its children's, so those of a layer are neighbours.
+std::vector<LayerGroup> FlatParameters::layers_of(const std::vector<Slice>& slices) {
+  std::vector<LayerGroup> layers;
+  for (const Slice& slice : slices) {
+    const std::size_t dot = slice.name.rfind('.');
+    const std::string layer = dot == std::string::npos ? "" : slice.name.substr(0, dot);
+    if (layers.empty() || layers.back().name != layer) layers.push_back({layer, slice.offset, slice.offset});
+    LayerGroup& group = layers.back();
+    group.end = slice.offset + slice.size;
+    if (group.rows == 0 && slice.shape.size() >= 2 && slice.size > 0) {
+      group.matrix_offset = slice.offset;
+      group.rows = slice.shape[0];
+      group.columns = slice.size / slice.shape[0];
+    }
+  }
+  return layers;
+}
+
+FlatParameters::FlatParameters(torch::nn::Module& module) : slices_(slices_of(module)), layers_(layers_of(slices_)) {
   std::int64_t total = 0;
   for (const auto& item : module.named_parameters()) {
     const at::Tensor& parameter = item.value();
@@ -38,7 +68,6 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
           "parameters '{}' and '{}' share one tensor: their per-example gradients would be bounded one by one, not together; give each "
           "its own tensor",
           slices_[i].name, item.key());
-    slices_.push_back({item.key(), total, parameter.numel(), parameter.sizes().vec()});
     tensors_.push_back(parameter);
     total += parameter.numel();
   }

@@ -15,6 +15,14 @@ class Module;
 
 namespace fodp {
 
+// A layer's own parameters, weight and bias together: coordinates [begin, end) of the vector.
+struct LayerGroup {
+  std::string name;
+  std::int64_t begin, end;
+  // Its first parameter with two axes or more, seen as a matrix (first axis, rest); 0 rows if there is none.
+  std::int64_t matrix_offset = 0, rows = 0, columns = 0;
+};
+
 class FlatParameters {
  public:
   struct Slice {
@@ -23,12 +31,17 @@ class FlatParameters {
     std::vector<std::int64_t> shape;
   };
 
+  // Where the trainable parameters of a module would lie, and how they group into layers: public, whatever the values.
+  static std::vector<Slice> slices_of(const torch::nn::Module& module);
+  static std::vector<LayerGroup> layers_of(const std::vector<Slice>& slices);
+
   // Moves the parameters into one vector. PrivacyError for what cannot be trained so: none at all, not float32 on the CPU, or one tensor
   // under two names.
   explicit FlatParameters(torch::nn::Module& module);
 
   std::int64_t size() const { return flat_.numel(); }
   const std::vector<Slice>& slices() const { return slices_; }
+  const std::vector<LayerGroup>& layers() const { return layers_; }
   std::span<float> values();
   std::span<const float> values() const;
 
@@ -50,6 +63,7 @@ class FlatParameters {
  private:
   at::Tensor flat_;
   std::vector<Slice> slices_;
+  std::vector<LayerGroup> layers_;
   std::vector<at::Tensor> tensors_;  // the modules' own handles: a replaced storage shows here
 };
 

@@ -1,5 +1,7 @@
 #include "fodp/mechanism/fractional.h"
 
+#include <algorithm>
+
 #include <ATen/Parallel.h>
 
 #include "fodp/base/check.h"
@@ -7,18 +9,45 @@
 namespace fodp {
 
 FractionalMechanism::FractionalMechanism(double noise_multiplier, const FractionalParameters& parameters)
-    : noise_multiplier_(noise_multiplier), parameters_(parameters) {
-  check_input(noise_multiplier >= 0, "noise multiplier is {}: must be at least 0", noise_multiplier);
+    : FractionalMechanism(NoiseSchedule{.noise_multiplier = noise_multiplier, .beta = parameters.beta}, parameters) {}
+
+FractionalMechanism::FractionalMechanism(const NoiseSchedule& schedule, const FractionalParameters& parameters)
+    : Mechanism(schedule), parameters_(parameters) {
+  if (parameters_.denoise != Denoise::none) keep_noise_variance();
+}
+
+void FractionalMechanism::keep_noise_variance() {
+  check_input(!memory_, "the noise must be kept account of from the first release on");
+  if (remembers()) covariance_.emplace(parameters_.window);
+}
+
+std::optional<double> FractionalMechanism::noise_variance(double scale) const {
+  if (!remembers()) return scale * scale;
+  return covariance_ ? std::optional(covariance_->newest()) : std::nullopt;
+}
+
+// (1-beta)*ahat_{t,j}, shrunk where that is asked for.
+std::vector<double> FractionalMechanism::lag_coefficients() const {
+  std::vector<double> coefficients = memory_weights(parameters_, *memory_);
+  double share = 1 - beta();
+  if (parameters_.denoise == Denoise::shrink && !coefficients.empty()) {
+    const double norm = memory_->blend_norm(coefficients), size = static_cast<double>(memory_->size());
+    share *= norm > 0 ? std::max(0.0, 1 - size * covariance_->of_blend(coefficients) / (norm * norm)) : 0;
+  }
+  for (double& coefficient : coefficients) coefficient *= share;
+  return coefficients;
 }
 
 void FractionalMechanism::transform(const NoisedSum& noised, std::span<float> released) {
-  const double beta = parameters_.beta;
-  if (beta < 1 && !memory_) memory_.emplace(parameters_, noised.size());
+  const bool products = parameters_.uses_trend() || parameters_.denoise != Denoise::none;
+  if (remembers() && !memory_)
+    memory_.emplace(parameters_.window, noised.size(), products ? std::optional(parameters_.gamma) : std::nullopt);
+  const double beta = this->beta();
   // With beta 1 nothing of the memory enters, not even zero times it: DP-SGD bit for bit.
-  const std::vector<double> weights = beta < 1 ? memory_->weights() : std::vector<double>();
+  const std::vector<double> past = beta < 1 ? lag_coefficients() : std::vector<double>();
 
   const std::int64_t blocks = NoisedSum::blocks(noised.size());
-  std::vector<Memory::Products> products(blocks);
+  std::vector<Memory::Products> sums(blocks);
   if (insecure_)
     parts_ = {std::vector<double>(noised.size()), std::vector<double>(noised.size()), std::vector<double>(noised.size()),
               std::vector<double>(noised.size())};
@@ -28,24 +57,25 @@ void FractionalMechanism::transform(const NoisedSum& noised, std::span<float> re
     for (std::int64_t b = first; b < last; ++b) {
       const std::int64_t begin = noised.block(b, sum, insecure_ ? &noise : nullptr);
       blend.assign(sum.size(), 0.0);
-      for (std::size_t j = 1; j <= weights.size(); ++j) {
-        const float* past = memory_->at_lag(j).data() + begin;
-        for (std::size_t i = 0; i < blend.size(); ++i) blend[i] += weights[j - 1] * past[i];
+      for (std::size_t j = 1; j <= past.size(); ++j) {
+        const float* release = memory_->at_lag(j).data() + begin;
+        for (std::size_t i = 0; i < blend.size(); ++i) blend[i] += past[j - 1] * release[i];
       }
       const std::span<float> out = released.subspan(begin, sum.size());
       if (beta < 1) {
-        for (std::size_t i = 0; i < sum.size(); ++i) out[i] = static_cast<float>(beta * sum[i] + (1 - beta) * blend[i]);
+        for (std::size_t i = 0; i < sum.size(); ++i) out[i] = static_cast<float>(beta * sum[i] + blend[i]);
       } else {
         for (std::size_t i = 0; i < sum.size(); ++i) out[i] = static_cast<float>(sum[i]);
       }
-      if (insecure_) decompose(begin, sum, noise, weights);
-      if (beta < 1) products[b] = memory_->insert(begin, out);
+      if (insecure_) decompose(begin, sum, noise, past);
+      if (memory_) sums[b] = memory_->insert(begin, out);
     }
   });
-  if (beta == 1) return;
+  if (!memory_) return;
   Memory::Products total;
-  for (const Memory::Products& part : products) total.add(part);
+  for (const Memory::Products& part : sums) total.add(part);
   memory_->finish(total);
+  if (covariance_) covariance_->add(beta, noised.scale() * noised.scale(), past);
   if (insecure_) remember_parts(released);
 }
 
@@ -55,15 +85,15 @@ void FractionalMechanism::keep_insecure_decomposition() {
 }
 
 void FractionalMechanism::decompose(std::int64_t begin, const std::vector<double>& sum, const std::vector<double>& noise,
-                                    const std::vector<double>& weights) {
-  const double beta = parameters_.beta;
+                                    const std::vector<double>& past) {
+  const double beta = this->beta();
   for (std::size_t i = 0; i < sum.size(); ++i) {
     const std::size_t k = begin + i;
     parts_.signal[k] = beta * (sum[i] - noise[i]);
     parts_.noise[k] = beta * noise[i];
-    for (std::size_t j = 0; j < weights.size(); ++j) {
-      parts_.memory[k] += (1 - beta) * weights[j] * past_queries_[j][k];
-      parts_.noise_memory[k] += (1 - beta) * weights[j] * past_noise_[j][k];
+    for (std::size_t j = 0; j < past.size(); ++j) {
+      parts_.memory[k] += past[j] * past_queries_[j][k];
+      parts_.noise_memory[k] += past[j] * past_noise_[j][k];
     }
   }
 }

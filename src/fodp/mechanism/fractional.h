@@ -11,6 +11,7 @@
 #include "fodp/mechanism/kernel.h"
 #include "fodp/mechanism/mechanism.h"
 #include "fodp/mechanism/memory.h"
+#include "fodp/mechanism/noise_covariance.h"
 
 namespace fodp {
 
@@ -23,7 +24,11 @@ class FractionalMechanism : public Mechanism {
  public:
   // `noise_multiplier` is sigma: the noise on the blended query, over C.
   FractionalMechanism(double noise_multiplier, const FractionalParameters& parameters);
-  double effective_noise_multiplier() const override { return noise_multiplier_ / parameters_.beta; }
+  // beta by schedule, instead of the parameters'.
+  FractionalMechanism(const NoiseSchedule& schedule, const FractionalParameters& parameters);
+
+  // Keeps account of how much noise each release has (Release::noise_variance), from the first on.
+  void keep_noise_variance();
 
   // Keeps the parts of each release from now on. Not private: --insecure-diagnostics.
   void keep_insecure_decomposition();
@@ -31,14 +36,18 @@ class FractionalMechanism : public Mechanism {
 
  protected:
   void transform(const NoisedSum& noised, std::span<float> released) override;
+  std::optional<double> noise_variance(double scale) const override;
 
  private:
-  void decompose(std::int64_t begin, const std::vector<double>& sum, const std::vector<double>& noise, const std::vector<double>& weights);
+  std::vector<double> lag_coefficients() const;
+  void decompose(std::int64_t begin, const std::vector<double>& sum, const std::vector<double>& noise, const std::vector<double>& past);
   void remember_parts(std::span<const float> released);
 
-  double noise_multiplier_;
+  bool remembers() const { return !(schedule().beta == Schedule(1)); }
+
   FractionalParameters parameters_;
   std::optional<Memory> memory_;
+  std::optional<NoiseCovariance> covariance_;
   bool insecure_ = false;
   Decomposition parts_;
   std::vector<std::vector<double>> past_queries_, past_noise_;  // by lag, newest first

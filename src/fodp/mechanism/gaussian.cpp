@@ -2,13 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "fodp/base/check.h"
-
 namespace fodp {
-
-GaussianMechanism::GaussianMechanism(double noise_multiplier) : noise_multiplier_(noise_multiplier) {
-  check_input(noise_multiplier >= 0, "noise multiplier is {}: must be at least 0", noise_multiplier);
-}
 
 void GaussianMechanism::transform(const NoisedSum& noised, std::span<float> released) {
   at::parallel_for(0, NoisedSum::blocks(noised.size()), 1, [&](std::int64_t first, std::int64_t last) {

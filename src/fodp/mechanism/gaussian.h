@@ -1,4 +1,4 @@
-// The Gaussian mechanism of DP-SGD: S = s + sigma*C*Z.
+// The Gaussian mechanism of DP-SGD: S = s + sigma*C*Z. Also releases bounded numbers by themselves.
 #pragma once
 
 #include "fodp/mechanism/mechanism.h"
@@ -7,14 +7,11 @@ namespace fodp {
 
 class GaussianMechanism : public Mechanism {
  public:
-  explicit GaussianMechanism(double noise_multiplier);
-  double effective_noise_multiplier() const override { return noise_multiplier_; }
+  explicit GaussianMechanism(double noise_multiplier) : Mechanism({.noise_multiplier = noise_multiplier}) {}
+  explicit GaussianMechanism(NoiseSchedule schedule) : Mechanism(std::move(schedule)) {}
 
  protected:
   void transform(const NoisedSum& noised, std::span<float> released) override;
-
- private:
-  double noise_multiplier_;
 };
 
 }  // namespace fodp

@@ -8,11 +8,11 @@ namespace fodp {
 FractionalParameters resolve(const FractionalOptions& options, double clip_norm, double noise_norm) {
   validate_fields(options);
   const bool current = options.kernel == Kernel::current;
-  check_input(!current || options.beta.value_or(1) == 1, "beta is {}: kernel current has no memory and takes beta 1 only",
-              options.beta.value_or(1));
+  const Schedule beta = options.beta_schedule();
+  check_input(!current || beta == Schedule(1), "beta is {}: kernel current has no memory and takes beta 1 only", beta.text());
   const ConfidenceScale zeta = options.zeta.value_or(ConfidenceScale{.value = clip_norm});
   return {.kernel = options.kernel,
-          .beta = options.beta.value_or(current ? 1 : .9),
+          .beta = beta.first(),
           .alpha = options.alpha,
           .window = options.window,
           .lambda = options.lambda,
@@ -20,9 +20,10 @@ FractionalParameters resolve(const FractionalOptions& options, double clip_norm,
           .gamma = options.gamma,
           .kappa = options.kappa.value_or(1e-6 * clip_norm),
           .zeta = zeta.noise_norm ? noise_norm : zeta.value,
-          .stability = options.stability,
+          .stability = options.stability.value_or(1e-12),
           .kernel_decay = options.kernel_decay,
-          .lag_origin = options.lag_origin};
+          .lag_origin = options.lag_origin,
+          .denoise = options.denoise};
 }
 
 std::vector<double> log_coefficients(const FractionalParameters& p, double confidence, std::span<const double> scores) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fodp/base/fields.h"
+#include "fodp/base/schedule.h"
 
 namespace fodp {
 
@@ -48,9 +49,20 @@ struct FieldText<ConfidenceScale> {
   }
 };
 
+// What is done to the memory before it enters the query.
+enum class Denoise {
+  none,
+  shrink,  // scaled by max(0, 1 - d*v/|u|^2), v the known variance of the noise in each coordinate of u: positive-part James-Stein
+};
+
+template <>
+struct EnumNames<Denoise> {
+  static constexpr std::pair<std::string_view, Denoise> values[] = {{"none", Denoise::none}, {"shrink", Denoise::shrink}};
+};
+
 // The memory mechanism's parameters, with the defaults of the paper's main setting where it gives one.
 struct FractionalOptions {
-  std::optional<double> beta;
+  std::optional<Schedule> beta;
   double alpha = .8;
   std::int64_t window = 8;
   double lambda = 0;
@@ -58,15 +70,18 @@ struct FractionalOptions {
   double gamma = .1;
   std::optional<double> kappa;
   std::optional<ConfidenceScale> zeta;
-  double stability = 1e-12;
+  std::optional<double> stability;
   Kernel kernel = Kernel::confidence;
   double kernel_decay = .5;
   std::int64_t lag_origin = 1;
+  Denoise denoise = Denoise::none;
 
   static auto fields() {
     using Self = FractionalOptions;
     return std::tuple{
-        field("beta", &Self::beta, "weight of the current clipped sum in the query; the rest is memory. The event is charged at sigma/beta",
+        field("beta", &Self::beta,
+              "weight of the current clipped sum in the query; the rest is memory. Charged at sigma/beta. .9:.6 goes linearly over the "
+              "steps, .9,.8,.7 in equal parts",
               above_up_to(0, 1), ".9; 1 with kernel current"),
         field("alpha", &Self::alpha, "order of the power law: small forgets fast, 1 is no power law", above_up_to(0, 1)),
         field("window", &Self::window, "K: the current release and K-1 past ones", between(1, 4096)),
@@ -75,21 +90,26 @@ struct FractionalOptions {
         field("gamma", &Self::gamma, "weight of the newest release in the trend", above_up_to(0, 1)),
         field("kappa", &Self::kappa, "least norm of the trend in the inconsistency score", above(0), "1e-6*C"),
         field("zeta", &Self::zeta, "norm at which the trend is half trusted; 'noise' is sigma*C*sqrt(d)", above(0), "C"),
-        field("stability", &Self::stability, "added to the score's denominator", above(0)),
+        field("stability", &Self::stability, "added to the score's denominator (spectral: to those of the gates)", above(0),
+              "1e-12; spectral 1e-8"),
         field("kernel", &Self::kernel, "how past releases are weighed: current, uniform, exponential, tempered, confidence or grunwald"),
         field("kernel-decay", &Self::kernel_decay, "gamma_exp of the exponential kernel", strictly_between(0, 1)),
         field("lag-origin", &Self::lag_origin, "1: lags count from 1 as in the paper; 0: from 0 as in the slides", between(0, 1)),
+        field("denoise", &Self::denoise, "shrink: scale the memory down by the share of noise in it, which is known"),
     };
   }
+
+  Schedule beta_schedule() const { return beta.value_or(kernel == Kernel::current ? 1 : .9); }
 };
 
 // The options with every default filled in.
 struct FractionalParameters {
   Kernel kernel;
-  double beta, alpha;
+  double beta, alpha;  // beta: that of the first step
   std::int64_t window;
   double lambda, tau, gamma, kappa, zeta, stability, kernel_decay;
   std::int64_t lag_origin;
+  Denoise denoise;
 
   // Whether the weights look at the releases themselves (trend, scores, confidence) or at their lags only.
   bool uses_trend() const { return (kernel == Kernel::confidence || kernel == Kernel::grunwald) && tau > 0; }

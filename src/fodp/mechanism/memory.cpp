@@ -18,10 +18,9 @@ double inner_product(const float* a, const float* b, std::size_t count) {
 
 }  // namespace
 
-Memory::Memory(const FractionalParameters& parameters, std::int64_t size)
-    : parameters_(parameters), size_(size), capacity_(parameters.window - 1) {
+Memory::Memory(std::int64_t window, std::int64_t size, std::optional<double> gamma) : gamma_(gamma), size_(size), capacity_(window - 1) {
   ring_.resize(capacity_ * size_);
-  if (!parameters_.uses_trend()) return;
+  if (!gamma_) return;
   trend_.resize(size_);
   gram_.resize(capacity_ * capacity_);
   with_trend_.resize(capacity_);
@@ -29,19 +28,33 @@ Memory::Memory(const FractionalParameters& parameters, std::int64_t size)
 
 std::span<const float> Memory::at_lag(std::int64_t j) const { return {slot(slot_of_lag(j)), static_cast<std::size_t>(size_)}; }
 
-std::vector<double> Memory::weights() const {
-  std::vector<double> scores(lags_, 0.0);
+double Memory::distance_to_trend(std::int64_t j) const {
+  const std::int64_t s = slot_of_lag(j);
+  return std::sqrt(std::max(0.0, gram(s, s) - 2 * with_trend_[s] + trend_squared_));  // may cancel to just below 0
+}
+
+double Memory::blend_norm(std::span<const double> weights) const {
+  double squared = 0;
+  for (std::size_t i = 1; i <= weights.size(); ++i)
+    for (std::size_t j = 1; j <= weights.size(); ++j) squared += weights[i - 1] * weights[j - 1] * gram(slot_of_lag(i), slot_of_lag(j));
+  return std::sqrt(std::max(0.0, squared));
+}
+
+double Memory::blend_with_trend(std::span<const double> weights) const {
+  double product = 0;
+  for (std::size_t j = 1; j <= weights.size(); ++j) product += weights[j - 1] * with_trend_[slot_of_lag(j)];
+  return product;
+}
+
+std::vector<double> memory_weights(const FractionalParameters& parameters, const Memory& memory) {
+  std::vector<double> scores(memory.lags(), 0.0);
   double trust = 0;
-  if (parameters_.uses_trend() && lags_ > 0) {
-    const double trend_norm = std::sqrt(trend_squared_);
-    trust = confidence(parameters_, trend_norm);
-    for (std::int64_t j = 1; j <= lags_; ++j) {
-      const std::int64_t s = slot_of_lag(j);
-      const double squared = gram(s, s) - 2 * with_trend_[s] + trend_squared_;  // may cancel to just below 0
-      scores[j - 1] = inconsistency(parameters_, std::sqrt(std::max(0.0, squared)), trend_norm);
-    }
+  if (parameters.uses_trend() && memory.lags() > 0) {
+    trust = confidence(parameters, memory.trend_norm());
+    for (std::int64_t j = 1; j <= memory.lags(); ++j)
+      scores[j - 1] = inconsistency(parameters, memory.distance_to_trend(j), memory.trend_norm());
   }
-  return kernel_weights(parameters_, trust, scores);
+  return kernel_weights(parameters, trust, scores);
 }
 
 void Memory::Products::add(const Products& other) {
@@ -54,7 +67,7 @@ void Memory::Products::add(const Products& other) {
 Memory::Products Memory::insert(std::int64_t begin, std::span<const float> values) {
   Products products;
   if (capacity_ == 0) return products;
-  if (parameters_.uses_trend()) {
+  if (gamma_) {
     const std::int64_t staying = std::min(lags_, capacity_ - 1);  // the oldest leaves a full ring
     for (std::int64_t j = 1; j <= staying; ++j)
       products.with_lag.push_back(inner_product(values.data(), slot(slot_of_lag(j)) + begin, values.size()));
@@ -62,7 +75,7 @@ Memory::Products Memory::insert(std::int64_t begin, std::span<const float> value
     float* trend = trend_.data() + begin;
     if (started_) {
       products.with_trend = inner_product(values.data(), trend, values.size());
-      const double gamma = parameters_.gamma;
+      const double gamma = *gamma_;
       for (std::size_t i = 0; i < values.size(); ++i) trend[i] = static_cast<float>(gamma * values[i] + (1 - gamma) * trend[i]);
     } else {
       std::copy(values.begin(), values.end(), trend);
@@ -75,8 +88,8 @@ Memory::Products Memory::insert(std::int64_t begin, std::span<const float> value
 void Memory::finish(const Products& products) {
   if (capacity_ == 0) return;
   const std::int64_t newest = next_;
-  if (parameters_.uses_trend()) {
-    const double gamma = started_ ? parameters_.gamma : 1;  // the first release is the first trend
+  if (gamma_) {
+    const double gamma = started_ ? *gamma_ : 1;  // the first release is the first trend
     for (std::size_t j = 1; j <= products.with_lag.size(); ++j) {
       const std::int64_t s = slot_of_lag(j);
       gram(newest, s) = gram(s, newest) = products.with_lag[j - 1];

@@ -5,7 +5,9 @@
 //   by linearity from those with S_t and m_t.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,13 +17,18 @@ namespace fodp {
 
 class Memory {
  public:
-  Memory(const FractionalParameters& parameters, std::int64_t size);
+  // Of vectors of this size. With `gamma`, the trend's weight of the newest release, trend and products are kept; without, neither.
+  Memory(std::int64_t window, std::int64_t size, std::optional<double> gamma);
 
+  std::int64_t size() const { return size_; }
   std::int64_t lags() const { return lags_; }           // K_t - 1
   std::span<const float> at_lag(std::int64_t j) const;  // S_{t-j}, j = 1..lags()
 
-  // The normalised weights of the lags: eq. 4 to 8.
-  std::vector<double> weights() const;
+  // From the products alone.
+  double trend_norm() const { return std::sqrt(trend_squared_); }
+  double distance_to_trend(std::int64_t j) const;                  // |S_{t-j} - m|
+  double blend_norm(std::span<const double> weights) const;        // |sum_j weights[j-1]*S_{t-j}|
+  double blend_with_trend(std::span<const double> weights) const;  // <sum_j weights[j-1]*S_{t-j}, m>
 
   // What one pass over a range of coordinates adds up, in double: the new release's products with the lags it stays beside, with itself and
   // with the trend.
@@ -44,7 +51,7 @@ class Memory {
   double& gram(std::int64_t a, std::int64_t b) { return gram_[a * capacity_ + b]; }
   double gram(std::int64_t a, std::int64_t b) const { return gram_[a * capacity_ + b]; }
 
-  FractionalParameters parameters_;
+  std::optional<double> gamma_;
   std::int64_t size_, capacity_;  // of a vector; of the ring: K-1
   std::int64_t lags_ = 0, next_ = 0;
   bool started_ = false;
@@ -52,5 +59,8 @@ class Memory {
   std::vector<double> gram_, with_trend_;  // <S_a,S_b>, <S_a,m> by slot
   double trend_squared_ = 0;
 };
+
+// The normalised weights of the lags: eq. 4 to 8. The memory must keep products where the parameters use the trend.
+std::vector<double> memory_weights(const FractionalParameters& parameters, const Memory& memory);
 
 }  // namespace fodp

@@ -1,29 +1,8 @@
 // FO-DP-SGD (Partohaghighi and Marcia 2026, Algorithm 1): DP-SGD whose query blends the current clipped sum with a fractional memory of
-// past releases. The memory lives in the mechanism; the step is DP-SGD's.
-#include <cmath>
-
-#include "fodp/mechanism/fractional.h"
+// past releases. The memory lives in the mechanism (mechanism/fractional.h); the step is DP-SGD's.
 #include "fodp/methods/method.h"
 
 namespace fodp {
-namespace {
-
-class FoDpSgd : public Method {
- public:
-  std::unique_ptr<Mechanism> make_mechanism(const MethodContext& context) const override {
-    const double noise_norm = context.noise_multiplier * context.clip_norm * std::sqrt(static_cast<double>(context.parameters));
-    return std::make_unique<FractionalMechanism>(context.noise_multiplier, resolve(context.memory, context.clip_norm, noise_norm));
-  }
-
-  void step(Step& s) override {
-    Lot lot = s.sample();
-    ClippedSum sum = s.clipped_sum(std::move(lot));
-    Release release = s.release(std::move(sum));  // beta*s + (1-beta)*memory + noise
-    s.update(release);
-  }
-};
-
-}  // namespace
 
 const MethodEntry kFoDpSgd = {
     .name = "fo-dp-sgd",
@@ -31,11 +10,12 @@ const MethodEntry kFoDpSgd = {
         "DP-SGD whose released query blends the current clipped sum with a fractional, tempered, confidence-aware memory of past releases",
     .formula = "S_t = beta*s_t + (1-beta)*sum_j ahat_{t,j}*S_{t-j} + sigma*C*Z_t;  theta <- theta - lr*S_t/L",
     .event = "SGM(q, sigma/beta)",
-    .queries_per_step = 1,
-    .uses_memory = true,
-    .default_lr = 4,
+    .release = ReleaseKind::fractional,
+    .defaults = {{{"lr", "4"}}},
     .source = "Partohaghighi and Marcia, Deep Learning under Fractional-Order Differential Privacy, arXiv 2605.09890",
-    .make = []() -> std::unique_ptr<Method> { return std::make_unique<FoDpSgd>(); },
+    .reading =
+        "lags count from 1 with weight (j+1)^(alpha-1), as in the paper (the slides' shifted kernel is --lag-origin 0). The paper gives no "
+        "value for lambda, tau, gamma, kappa, zeta and the stability constant: the defaults are ours.",
 };
 
 }  // namespace fodp

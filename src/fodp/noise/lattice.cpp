@@ -54,18 +54,29 @@ double lattice_grid(double clip_norm, std::int64_t parameters) {
   return std::fma(root_at_most, root_at_most, -count) < 0 ? grid / 2 : grid;
 }
 
+namespace {
+
 // The names are those of docs/finite-precision.md.
-double sensitivity_slack(double clip_norm, std::int64_t parameters, std::int64_t block_rows) {
-  check_public_constants(clip_norm, parameters);
+double slack_with(double rounding, std::int64_t block_rows) {
   check_input(block_rows >= 1 && block_rows <= 65536, "lattice: {} rows in a block: must be in [1, 65536]", block_rows);
   const double rows = static_cast<double>(block_rows);
   const double unit = 0x1p-24;
   const double gamma = (rows + 2) * unit / (1 - (rows + 2) * unit);
   const double norm_error = 0x1p-30;
   const double arithmetic = (1 + norm_error) * (1 + (2 * rows - 1) * gamma) - 1;
-  const double rounding = lattice_grid(clip_norm, parameters) * std::sqrt(static_cast<double>(parameters)) / clip_norm;
   return (arithmetic + rounding) * (1 + 0x1p-30);  // the last factor covers the rounding of this formula itself
 }
+
+}  // namespace
+
+double sensitivity_slack(double clip_norm, std::int64_t parameters, std::int64_t block_rows) {
+  check_public_constants(clip_norm, parameters);
+  return slack_with(lattice_grid(clip_norm, parameters) * std::sqrt(static_cast<double>(parameters)) / clip_norm, block_rows);
+}
+
+double largest_sensitivity_slack(std::int64_t block_rows) { return slack_with(0x1p-13, block_rows); }
+
+double scalar_grid(double sensitivity) { return lattice_grid(sensitivity, 1) * 0x1p-7; }
 
 void add_to_lattice(std::span<const float> values, double grid, std::span<std::int64_t> total) {
   check_input(values.size() == total.size(), "lattice: {} values for a sum of {}: must be equal", values.size(), total.size());
@@ -80,23 +91,50 @@ void add_to_lattice(std::span<const float> values, double grid, std::span<std::i
   for (std::size_t i = 0; i < values.size(); ++i) total[i] += round_to_integer(static_cast<double>(values[i]) * inverse);
 }
 
-void draw_lattice_noise(const RandomStream& stream, std::uint64_t index, std::uint32_t block, double scale, double grid,
-                        std::span<std::int64_t> noise) {
-  static_assert(kNoiseBlock % 2 == 0, "an odd size draws one word more");
-  check_input(noise.size() <= kNoiseBlock, "noise: {} coordinates asked of one block: at most {}", noise.size(), kNoiseBlock);
+namespace {
+
+double deviation_of(double scale, double grid) {
   const double deviation = scale * inverse_of(grid);
   // The largest normal is below 16, so all of the noise is below 2^51.
   check_input(deviation >= 0 && deviation <= 0x1p47, "noise: scale is {} on a grid of {}: must be in [0, 2^47 grids]", scale, grid);
-  if (deviation == 0) return std::fill(noise.begin(), noise.end(), 0);
+  return deviation;
+}
 
+// f(start, normals) for pieces of the block's normals, in order.
+template <class F>
+void for_each_piece(const RandomStream& stream, std::uint64_t index, std::uint32_t block, std::size_t count, const F& f) {
+  static_assert(kNoiseBlock % 2 == 0, "an odd size draws one word more");
+  check_input(count <= kNoiseBlock, "noise: {} coordinates asked of one block: at most {}", count, kNoiseBlock);
   std::array<std::uint64_t, kNoiseBlock> words;
-  stream.fill(index, block, std::span(words).first(noise.size() + noise.size() % 2));
+  stream.fill(index, block, std::span(words).first(count + count % 2));
   std::array<double, 512> normals;
-  for (std::size_t start = 0; start < noise.size(); start += normals.size()) {
-    const std::size_t size = std::min(normals.size(), noise.size() - start), drawn = size + size % 2;
+  for (std::size_t start = 0; start < count; start += normals.size()) {
+    const std::size_t size = std::min(normals.size(), count - start), drawn = size + size % 2;
     normals_from_words(std::span(words).subspan(start, drawn), std::span(normals).first(drawn));
-    for (std::size_t i = 0; i < size; ++i) noise[start + i] = round_to_integer(normals[i] * deviation);
+    f(start, std::span<const double>(normals).first(size));
   }
+}
+
+}  // namespace
+
+void draw_normals(const RandomStream& stream, std::uint64_t index, std::uint32_t block, std::span<double> normals) {
+  for_each_piece(stream, index, block, normals.size(),
+                 [&](std::size_t start, std::span<const double> piece) { std::ranges::copy(piece, normals.begin() + start); });
+}
+
+void round_to_lattice(std::span<const double> normals, double scale, double grid, std::span<std::int64_t> noise) {
+  check_input(normals.size() == noise.size(), "noise: {} normals for {} coordinates: must be equal", normals.size(), noise.size());
+  const double deviation = deviation_of(scale, grid);
+  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = round_to_integer(normals[i] * deviation);
+}
+
+void draw_lattice_noise(const RandomStream& stream, std::uint64_t index, std::uint32_t block, double scale, double grid,
+                        std::span<std::int64_t> noise) {
+  check_input(noise.size() <= kNoiseBlock, "noise: {} coordinates asked of one block: at most {}", noise.size(), kNoiseBlock);
+  if (deviation_of(scale, grid) == 0) return std::fill(noise.begin(), noise.end(), 0);
+  for_each_piece(stream, index, block, noise.size(), [&](std::size_t start, std::span<const double> piece) {
+    round_to_lattice(piece, scale, grid, noise.subspan(start, piece.size()));
+  });
 }
 
 }  // namespace fodp

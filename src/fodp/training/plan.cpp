@@ -1,5 +1,6 @@
 #include "fodp/training/plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -19,6 +20,62 @@ constexpr std::int64_t kDefaultSteps = 585;
 
 void check_not_both(bool a, bool b, const char* text) { check_input(!(a && b), "{}: give one of them", text); }
 
+// Fills in what was left open and the method has a default of its own for.
+template <class Part>
+void apply_method_defaults(Part& part, const MethodEntry& method) {
+  for_each_field(part, [&](const auto& field, auto& value) {
+    if constexpr (requires { value.has_value(); }) {
+      const std::string_view standard = method.standard(field.name);
+      if (!value && !standard.empty()) value = FieldText<std::remove_cvref_t<decltype(value)>>::parse(standard, field.name, field.range);
+    }
+  });
+}
+
+void check_stages(const Plan& plan) {
+  const Stages& stages = plan.stages;
+  const std::string_view method = plan.method->name;
+  const MethodOptions& options = plan.options;
+  check_input(!plan.method->needs_adaptive_clipping || stages.clipping == Clipping::adaptive,
+              "--clipping {}: {} is made of adaptive clipping; without it, use dp-adamw", enum_name(stages.clipping), method);
+  const bool whole = options.clip.grouping() == GroupClip::whole;
+  check_input(
+      stages.own != OwnOptions::importance || (whole && stages.clipping != Clipping::adaptive),
+      "--clipping {} --group-clip {}: {} keeps rows by the norm of their whole gradient against one clip norm; use flat or automatic, "
+      "and whole",
+      enum_name(stages.clipping), enum_name(options.clip.grouping()), method);
+  if (stages.update == UpdateKind::adambc) {
+    check_input(stages.filter == FilterKind::none,
+                "--update adambc --filter {}: the noise in a filtered gradient is not known; use --filter none or --update adam",
+                enum_name(stages.filter));
+    check_input(stages.release != ReleaseKind::spectral,
+                "--update adambc --release spectral: the noise in such a release is not known; use --update adam");
+  }
+  check_input(options.memory.denoise == Denoise::none || stages.release == ReleaseKind::fractional,
+              "--denoise {}: it acts on the memory of --release fractional, not on {}", enum_name(options.memory.denoise),
+              enum_name(stages.release));
+  if (stages.read(options.memory)) {
+    options.memory.beta_schedule().check_steps("--beta", plan.steps);
+    if (stages.release == ReleaseKind::spectral)
+      check_input(options.memory.kernel == Kernel::confidence, "--kernel {}: --release spectral has a kernel of its own",
+                  enum_name(options.memory.kernel));
+  }
+}
+
+void check_sampling(const Plan& plan) {
+  const bool varies = !plan.sample_rate.constant();
+  check_input(!(varies && plan.method->own_sampling), "--sample-rate {}: {} takes a rate that does not vary", plan.sample_rate.text(),
+              plan.method->name);
+  if (plan.stages.release != ReleaseKind::banded) return;
+  const double bands = static_cast<double>(plan.options.bands.bands);
+  check_input(!plan.method->own_sampling && plan.method->sums_per_step == 1,
+              "--release banded: {} asks for more than one sum of a cyclic lot a step, which its correlated noise does not cover",
+              plan.method->name);
+  check_input(!varies, "--sample-rate {}: --release banded takes a rate that does not vary", plan.sample_rate.text());
+  check_input(bands * plan.sample_rate.first() <= 1,
+              "--bands {}: at --sample-rate {} each group would be sampled at rate {}; bands times rate must be at most 1",
+              plan.options.bands.bands, number_text(plan.sample_rate.first()), number_text(bands * plan.sample_rate.first()));
+}
+
 void resolve_sampling(Plan& plan) {
   PrivacyOptions& privacy = plan.options.privacy;
   check_not_both(privacy.sample_rate.has_value(), privacy.lot.has_value(), "--sample-rate and --lot");
@@ -30,27 +87,49 @@ void resolve_sampling(Plan& plan) {
   } else {
     plan.sample_rate = privacy.sample_rate.value_or(kDefaultSampleRate);
   }
-  plan.expected_lot = records * plan.sample_rate;
-  plan.steps_per_epoch = std::max<std::int64_t>(1, std::llround(1 / plan.sample_rate));
+  plan.steps_per_epoch = std::max<std::int64_t>(1, std::llround(1 / plan.sample_rate.first()));
   plan.steps = privacy.steps.value_or(kDefaultSteps);
   if (privacy.epochs) {
     const double steps = std::round(*privacy.epochs * static_cast<double>(plan.steps_per_epoch));
     check_input(steps >= 1 && steps <= 1e9, "--epochs: {} gives {} steps; must be from 1 to 1e9", *privacy.epochs, steps);
     plan.steps = static_cast<std::int64_t>(steps);
   }
+  plan.sample_rate.check_steps("--sample-rate", plan.steps);
   plan.eval_every = plan.options.run.eval_every.value_or(plan.steps_per_epoch);
   privacy.sample_rate = plan.sample_rate;
-  privacy.lot = plan.expected_lot;
+  if (plan.sample_rate.constant()) privacy.lot = plan.expected_lot().first();
   privacy.steps = plan.steps;
   privacy.epochs = static_cast<double>(plan.steps) / static_cast<double>(plan.steps_per_epoch);
   plan.options.run.eval_every = plan.eval_every;
 }
 
-Events events_of(const Plan& plan, double noise_multiplier) {
-  MethodContext context = plan.method_context();
-  context.noise_multiplier = noise_multiplier;
-  const Event event = plan.method->make()->make_mechanism(context)->event(plan.sample_rate, plan.slack);
-  return {{event, plan.steps}};
+// Of the sums and whatever else the method asks for, at this noise multiplier.
+Events events_of(const Plan& plan, const Schedule& noise_multiplier) {
+  const ReleaseContext context = plan.release_context(noise_multiplier);
+  const NoiseSchedule noise = context.schedule();
+  const std::unique_ptr<Method> method = plan.method->make(plan.method_context(noise_multiplier));
+  const double cycle = static_cast<double>(context.cycle());
+  const auto event_at = [&](std::int64_t step) {
+    const double rate = method->charged_rate(plan.sample_rate.at(step, plan.steps));
+    return Event::poisson_gaussian(std::min(1.0, cycle * rate), noise.effective(step), plan.slack);
+  };
+  Events events;
+  if (plan.sample_rate.constant() && noise.noise_multiplier.constant() && noise.beta.constant()) {
+    events.push_back({event_at(0), (plan.steps + context.cycle() - 1) / context.cycle()});
+  } else {
+    constexpr std::int64_t kMostVaried = 1000000;
+    check_input(plan.steps <= kMostVaried, "--steps: {} with a schedule, which is charged step by step: at most {}", plan.steps,
+                kMostVaried);
+    for (std::int64_t step = 0; step < plan.steps; step += context.cycle()) {
+      const Event event = event_at(step);
+      if (!events.empty() && events.back().event == event)
+        ++events.back().count;
+      else
+        events.push_back({event, 1});
+    }
+  }
+  for (const Composed& part : method->more_events()) events.push_back(part);
+  return events;
 }
 
 void resolve_noise(Plan& plan) {
@@ -59,6 +138,10 @@ void resolve_noise(Plan& plan) {
   const auto accountant = make_accountant(privacy.accountant);
   if (privacy.noise_multiplier) {
     plan.noise_multiplier = *privacy.noise_multiplier;
+    plan.noise_multiplier.check_steps("--noise-multiplier", plan.steps);
+    check_input(plan.noise_multiplier.constant() || plan.noise_multiplier.least() > 0,
+                "--noise-multiplier {}: a step without noise makes the whole run public; give values above 0",
+                plan.noise_multiplier.text());
   } else {
     if (!privacy.epsilon) privacy.epsilon = kDefaultEpsilon;
     plan.budget = Budget{*privacy.epsilon, privacy.delta};
@@ -71,17 +154,33 @@ void resolve_noise(Plan& plan) {
   plan.spent_ideal = accountant->epsilon(ideal(plan.events), privacy.delta);
 }
 
+// The gradient must be left some of what is charged for sum and count together.
+void check_count_noise(const Plan& plan) {
+  if (plan.stages.clipping != Clipping::adaptive || plan.noiseless()) return;
+  const NoiseSchedule noise = plan.release_context(plan.noise_multiplier).schedule();
+  const double share = std::sqrt(static_cast<double>(plan.method->sums_per_step));
+  const double most = share * noise.noise_multiplier.largest() / (noise.beta.least() * noise.sensitivity);
+  check_input(
+      most < *plan.count_multiplier(),
+      "--count-noise {}: adaptive clipping's count is noised at {} times its sensitivity, the whole release is charged at {}: nothing "
+      "is left for the gradient; give --count-noise above {}, a larger lot or less noise",
+      number_text(*plan.options.adaptive.count_noise), number_text(*plan.count_multiplier()), number_text(most), number_text(most / 2));
+}
+
 // config.json says what was used, not what was left to default.
 void resolve_rest(Plan& plan) {
-  plan.options.speed.threads = plan.options.speed.threads.value_or(default_threads());
-  if (!plan.method->uses_memory) return;
-  FractionalOptions& memory = plan.options.memory;
-  const double clip_norm = plan.options.clip.clip_norm;
-  const double noise_norm = plan.noise_multiplier * clip_norm * std::sqrt(static_cast<double>(plan.parameters));
+  TrainOptions& options = plan.options;
+  options.speed.threads = options.speed.threads.value_or(default_threads());
+  const Stages& stages = plan.stages;
+  if (!stages.read(options.memory)) return;
+  FractionalOptions& memory = options.memory;
+  const double clip_norm = options.clip.clip_norm;
+  const double noise_norm = plan.noise_multiplier.first() * clip_norm * std::sqrt(static_cast<double>(plan.parameters));
   const FractionalParameters used = resolve(memory, clip_norm, noise_norm);
-  memory.beta = used.beta;
+  memory.beta = memory.beta_schedule();
   memory.kappa = used.kappa;
   if (!memory.zeta) memory.zeta = ConfidenceScale{.value = used.zeta};
+  if (!memory.stability) memory.stability = stages.release == ReleaseKind::spectral ? 1e-8 : used.stability;
 }
 
 void resolve_seed(Plan& plan) {
@@ -94,7 +193,7 @@ void resolve_seed(Plan& plan) {
 
 void find_insecurities(Plan& plan) {
   const RunOptions& run = plan.options.run;
-  if (plan.noise_multiplier == 0) plan.insecure.push_back("noise-multiplier 0: no noise hides the training data");
+  if (plan.noiseless()) plan.insecure.push_back("noise-multiplier 0: no noise hides the training data");
   if (run.insecure_seed) plan.insecure.push_back("insecure-seed: whoever knows the seed can remove the noise");
   if (run.insecure_diagnostics) plan.insecure.push_back("insecure-diagnostics: un-noised views of the training data are reported");
 }
@@ -106,7 +205,7 @@ void find_warnings(Plan& plan) {
         fmt::format("delta {} is not below 1/{} examples: it allows a mechanism that publishes one record outright; choose a smaller "
                     "--delta",
                     number_text(delta), plan.train_examples));
-  if (plan.spent.epsilon > 10 && plan.noise_multiplier > 0)
+  if (plan.spent.epsilon > 10 && !plan.noiseless())
     plan.warnings.push_back(fmt::format(
         "epsilon {:.4g} is above 10: a weak guarantee; more noise, fewer steps or a smaller sample rate lower it", plan.spent.epsilon));
 }
@@ -119,8 +218,46 @@ nlohmann::ordered_json to_json(const TrainOptions& options) {
   return out;
 }
 
-MethodContext Plan::method_context() const {
-  return {.noise_multiplier = noise_multiplier, .clip_norm = options.clip.clip_norm, .parameters = parameters, .memory = options.memory};
+MethodContext Plan::method_context(const Schedule& sigma) const {
+  return {.train_examples = train_examples,
+          .steps = steps,
+          .steps_per_epoch = steps_per_epoch,
+          .sample_rate = sample_rate.first(),
+          .expected_lot = expected_lot().first(),
+          .clip_norm = options.clip.clip_norm,
+          .noise_multiplier = sigma.first(),
+          .sharpness = options.sharpness,
+          .kalman = options.kalman,
+          .annealing = options.annealing,
+          .importance = options.importance};
+}
+
+ReleaseContext Plan::release_context(const Schedule& sigma) const {
+  const bool each = options.clip.grouping() == GroupClip::each;
+  return {.kind = stages.release,
+          .noise_multiplier = sigma,
+          .steps = steps,
+          .sensitivity = each ? std::sqrt(static_cast<double>(layers.size())) : 1,
+          .clip_norm = options.clip.clip_norm,
+          .memory = options.memory,
+          .spectral = options.spectral,
+          .bands = options.bands,
+          .layers = layers,
+          .needs_noise_variance = stages.update == UpdateKind::adambc};
+}
+
+// Of releases in units of sums: dividing kappa and zeta by L (methods.md 3) leaves them as they are, and multiplies the stability constant.
+FractionalParameters Plan::filter_memory() const {
+  const double noise_norm = noise_multiplier.first() * options.clip.clip_norm * std::sqrt(static_cast<double>(parameters));
+  FractionalParameters memory = resolve(options.memory, options.clip.clip_norm, noise_norm);
+  memory.stability *= expected_lot().first();
+  return memory;
+}
+
+std::optional<double> Plan::count_multiplier() const {
+  if (stages.clipping != Clipping::adaptive) return {};
+  constexpr double kSensitivity = .5;
+  return *options.adaptive.count_noise / kSensitivity;
 }
 
 std::int64_t Plan::block_rows() const { return std::min(options.speed.physical_batch, train_examples); }
@@ -136,40 +273,81 @@ DataSizes announced_sizes(const DataOptions& options) {
 }
 
 TrainOptions PrivateOptions::as_train_options() const {
-  TrainOptions options{.privacy = privacy, .clip = clip, .update = update, .memory = memory, .speed = speed};
+  TrainOptions options;
+  options.stages = stages;
+  options.clip = clip;
+  options.adaptive = adaptive;
+  options.update = update;
+  options.momentum = momentum;
+  options.adam = adam;
+  options.low_pass = low_pass;
+  options.kalman = kalman;
+  options.averaging = averaging;
+  options.memory = memory;
+  options.spectral = spectral;
+  options.bands = bands;
+  options.sharpness = sharpness;
+  options.annealing = annealing;
+  options.importance = importance;
+  options.privacy = privacy;
+  options.speed = speed;
   options.run.method = method;
   options.run.insecure_seed = insecure_seed;
   options.data.data = data;
   return options;
 }
 
-std::int64_t count_trainable(const torch::nn::Module& model) {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : model.parameters())
-    if (parameter.requires_grad()) count += parameter.numel();
-  return count;
+Stages resolve_stages(MethodOptions& options, const MethodEntry& method) {
+  MethodOptions::for_each_part(options, [&](std::string_view, auto& part) { apply_method_defaults(part, method); });
+  StageOptions& stages = options.stages;
+  if (!stages.release) stages.release = method.release;
+  if (!stages.filter) stages.filter = method.filter;
+  if (!stages.update) stages.update = method.update;
+  options.clip.clipping = options.clip.rule();
+  const bool layered = stages.release == ReleaseKind::spectral && method.own != OwnOptions::importance;
+  if (!options.clip.group_clip) options.clip.group_clip = layered ? GroupClip::shared : GroupClip::whole;
+  options.adaptive.clip_target = options.adaptive.clip_target.value_or(.5);
+  options.averaging.averaging = options.averaging.kind();
+  return {.release = *stages.release,
+          .filter = *stages.filter,
+          .update = *stages.update,
+          .clipping = *options.clip.clipping,
+          .averaging = *options.averaging.averaging,
+          .own = method.own};
 }
 
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   const DataFormat& format = find_data_source(options.data.data).format;
   const InputShape shape{format.channels, format.height, format.width, format.classes};
-  return make_plan(options, sizes, count_trainable(*make_model(options.model, shape).module));
+  return make_plan(options, sizes, *make_model(options.model, shape).module);
 }
 
-Plan make_plan(const TrainOptions& options, const DataSizes& sizes, std::int64_t parameters) {
+Plan make_plan(const TrainOptions& options, const DataSizes& sizes, const torch::nn::Module& model) {
   TrainOptions::for_each_part(options, [](std::string_view, const auto& part) { validate_fields(part); });
   check_input(sizes.train >= 1, "training data: no rows");
+  const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
+  check_privacy(!slices.empty(), "the model has no trainable parameter: nothing to train");
   Plan plan{.options = options,
             .method = &find_method(options.run.method),
             .train_examples = sizes.train,
             .test_examples = sizes.test,
-            .parameters = parameters};
+            .parameters = slices.back().offset + slices.back().size,
+            .layers = FlatParameters::layers_of(slices)};
+  plan.stages = resolve_stages(plan.options, *plan.method);
+  plan.options.run.method = plan.method->name;
   plan.options.data.train_size = sizes.train;
   plan.options.data.test_size = sizes.test;
-  plan.slack = sensitivity_slack(options.clip.clip_norm, plan.parameters, kMostBlockRows);
-  plan.options.update.lr = options.update.lr.value_or(plan.method->default_lr);
+  const double sensitivity = plan.release_context(0).sensitivity * options.clip.clip_norm;
+  const bool norm_varies = plan.stages.clipping == Clipping::adaptive || plan.stages.own == OwnOptions::importance;
+  plan.slack = norm_varies ? largest_sensitivity_slack(kMostBlockRows) : sensitivity_slack(sensitivity, plan.parameters, kMostBlockRows);
   resolve_sampling(plan);
+  check_stages(plan);
+  check_sampling(plan);
+  if (!plan.options.importance.norm_floor)
+    plan.options.importance.norm_floor = static_cast<double>(sizes.train) * options.clip.clip_norm / 2;
+  if (!plan.options.adaptive.count_noise) plan.options.adaptive.count_noise = plan.expected_lot().first() / 20;
   resolve_noise(plan);
+  check_count_noise(plan);
   resolve_rest(plan);
   resolve_seed(plan);
   find_insecurities(plan);

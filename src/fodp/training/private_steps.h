@@ -39,12 +39,30 @@ class PrivateSteps : public Step {
   void step();        // one whole step of the method
 
   // By hand, in this order.
-  Lot sample() override;
-  ClippedSum clipped_sum(Lot lot) override;
+  using Step::sample;
+  using Step::update;
+  Lot sample(const LotOptions& options) override;
+  ClippedSum clipped_sum(const Lot& lot) override;
   Release release(ClippedSum sum) override;
-  void update(const Release& release) override;
+  void update(const Release& release, double lr_factor) override;
   // Instead of update(), for an optimiser of torch's: every parameter's .grad becomes its part of the release over the expected lot.
   void set_gradients(const Release& release);
+
+  // What some methods ask for besides (methods/step.h).
+  ClippedSum importance_sum(const Lot& lot, double length) override;
+  ClippedSum norm_total(const Lot& lot, double noise_multiplier) override;
+  ClippedSum loss_change(const Lot& lot, std::span<const float> before, double bound, double noise_multiplier) override;
+  double expected_lot() const override;
+  std::span<const float> parameters() const override;
+  void set_parameters(std::span<const float> values) override;
+
+  double clip_norm() const;  // now: adaptive clipping moves it, by releases only
+
+  // f() with the averaged parameters in the model, if the plan asks for an average; then the present ones are back.
+  template <class F>
+  auto at_average(F&& f) {
+    return at_point(average(), std::forward<F>(f));
+  }
 
   const Plan& plan() const;
   const Events& events() const;  // charged so far
@@ -58,7 +76,13 @@ class PrivateSteps : public Step {
   };
   InsecureDiagnostics insecure_diagnostics() const;
 
+ protected:
+  void move_to(std::span<const float> point) override;
+  void move_back() override;
+
  private:
+  std::vector<float> average() const;  // empty if there is none
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

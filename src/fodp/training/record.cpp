@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fodp/base/atomic_file.h"
@@ -24,12 +25,38 @@ nlohmann::ordered_json events_json(const Events& events) {
   return list;
 }
 
+std::string cost_line(std::int64_t count, const Event& event, std::string_view rate, std::string_view noise) {
+  return fmt::format("  Cost            {} x {}Gaussian, rate {}, noise {} times the sensitivity\n", count,
+                     event.kind == Event::Kind::gaussian ? "" : "Poisson-sampled ", rate, noise);
+}
+
+// A line a kind of event; a run that varies step by step gets one line with its ranges.
+std::string cost_lines(const Events& events) {
+  constexpr std::size_t kMostLines = 6;
+  std::string text;
+  if (events.size() <= kMostLines) {
+    for (const auto& [event, count] : events)
+      text += cost_line(count, event, number_text(event.sample_rate), fmt::format("{:.6g}", event.noise_multiplier));
+    return text;
+  }
+  const auto [least_rate, largest_rate] = std::ranges::minmax(events, {}, [](const Composed& part) { return part.event.sample_rate; });
+  const auto [least, largest] = std::ranges::minmax(events, {}, [](const Composed& part) { return part.event.noise_multiplier; });
+  const auto range = [](double a, double b) { return a == b ? fmt::format("{:.6g}", a) : fmt::format("{:.6g} to {:.6g}", a, b); };
+  return cost_line(total_count(events), least.event, range(least_rate.event.sample_rate, largest_rate.event.sample_rate),
+                   range(least.event.noise_multiplier, largest.event.noise_multiplier));
+}
+
 }  // namespace
 
 nlohmann::ordered_json summary_json(const Plan& plan, const Result* result) {
   const Spent& spent = result ? result->spent : plan.spent;
   nlohmann::ordered_json out;
   out["method"] = plan.method->name;
+  out["release"] = enum_name(plan.stages.release);
+  out["filter"] = enum_name(plan.stages.filter);
+  out["update"] = enum_name(plan.stages.update);
+  out["clipping"] = enum_name(plan.stages.clipping);
+  out["averaging"] = enum_name(plan.stages.averaging);
   out["data"] = plan.options.data.data;
   out["train_examples"] = plan.train_examples;
   out["test_examples"] = plan.test_examples;
@@ -37,10 +64,11 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result) {
   out["parameters"] = plan.parameters;
   out["steps"] = result ? result->steps : plan.steps;
   out["planned_steps"] = plan.steps;
-  out["sample_rate"] = plan.sample_rate;
-  out["expected_lot"] = plan.expected_lot;
+  out["sample_rate"] = FieldText<Schedule>::json(plan.sample_rate);
+  out["expected_lot"] = FieldText<Schedule>::json(plan.expected_lot());
   out["clip_norm"] = plan.options.clip.clip_norm;
-  out["noise_multiplier"] = plan.noise_multiplier;
+  if (result && plan.stages.clipping == Clipping::adaptive) out["final_clip_norm"] = result->clip_norm;
+  out["noise_multiplier"] = FieldText<Schedule>::json(plan.noise_multiplier);
   out["event"] = events_json(result ? result->events : plan.events);
   out["epsilon"] = json_number(spent.epsilon);
   out["epsilon_ideal"] = json_number(result ? result->spent_ideal.epsilon : plan.spent_ideal.epsilon);
@@ -97,10 +125,7 @@ std::string privacy_statement(const Plan& plan, const Events& events, double eps
   text += fmt::format("  Privacy unit    one row of {} ({} training examples); a person with k rows has k times the exposure\n",
                       plan.options.data.data, plan.train_examples);
   text += "  Adjacency       add or remove one row\n";
-  for (const auto& [event, count] : events)
-    text +=
-        fmt::format("  Cost            {} x {}Gaussian, rate {}, noise {:.6g} times the sensitivity\n", count,
-                    event.kind == Event::Kind::gaussian ? "" : "Poisson-sampled ", number_text(event.sample_rate), event.noise_multiplier);
+  text += cost_lines(events);
   text += fmt::format("  Accountant      {}, an upper bound; {} in exact arithmetic, finite precision adds {:.3f}% to the sensitivity\n",
                       enum_name(plan.options.privacy.accountant), upper_text(ideal_epsilon), 100 * plan.slack);
   text +=

@@ -59,23 +59,26 @@ class Trainer::Loop {
     result.seconds = seconds();
     result.steps = step_;
     result.events = steps_.events();
+    result.clip_norm = steps_.clip_norm();
     result.spent = accountant_->epsilon(result.events, plan_.options.privacy.delta);
     result.spent_ideal = accountant_->epsilon(ideal(result.events), plan_.options.privacy.delta);
     return result;
   }
 
-  StateDict state() const {
-    StateDict dict;
-    for (const auto& item : model_.module->named_parameters()) dict.push_back({item.key(), item.value().detach().clone()});
-    for (const auto& item : model_.module->named_buffers()) dict.push_back({item.key(), item.value().detach().clone()});
-    return dict;
+  StateDict state() {
+    return steps_.at_average([&] {
+      StateDict dict;
+      for (const auto& item : model_.module->named_parameters()) dict.push_back({item.key(), item.value().detach().clone()});
+      for (const auto& item : model_.module->named_buffers()) dict.push_back({item.key(), item.value().detach().clone()});
+      return dict;
+    });
   }
 
  private:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
   void evaluate_now(Result& result, const Observers& observers) {
-    const TestResult test = evaluate(model_, data_.test);
+    const TestResult test = steps_.at_average([&] { return evaluate(model_, data_.test); });
     Evaluation evaluation{.step = step_,
                           .epoch = static_cast<double>(step_) / static_cast<double>(plan_.steps_per_epoch),
                           .epsilon = steps_.epsilon(),

@@ -30,6 +30,7 @@ struct Result {
   std::vector<Evaluation> evaluations;  // the last one is the end of the run
   double best_test_accuracy = 0, seconds = 0;
   std::int64_t steps = 0;
+  double clip_norm = 0;  // at the end: adaptive clipping moves it
   Events events;
   Spent spent, spent_ideal;
 };
@@ -43,13 +44,13 @@ class Trainer {
  public:
   // Trains the model that the plan names. PrivacyError if it cannot be trained privately; InputError for a bad --init file.
   Trainer(const Plan& plan, const Dataset& data);
-  // Trains a model of one's own, for which the plan was made (make_plan with its number of parameters).
+  // Trains a model of one's own, for which the plan was made (make_plan with that model).
   Trainer(const Plan& plan, const Dataset& data, Model model);
   ~Trainer();
 
   Result run(const Observers& observers = {});
 
-  StateDict state() const;  // the parameters now, and the buffers that a model of one's own may have
+  StateDict state() const;  // the parameters now (their average, if the plan asks for one), and the buffers that a model may have
 
  private:
   class Loop;

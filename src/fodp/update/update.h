@@ -1,14 +1,30 @@
-// How a release moves the parameters. Post-processing: a Release, the expected lot and the step are all an update sees.
+// How a release moves the parameters. Post-processing: releases, the expected lot and the step are all an update sees.
+//
+//   Release --filter (filter.h)--> Gradient --update rule--> parameters --averaging (averaging.h)--> what is evaluated and saved
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "fodp/base/fields.h"
-#include "fodp/mechanism/mechanism.h"
+#include "fodp/update/adam.h"
+#include "fodp/update/momentum.h"
+#include "fodp/update/sgd.h"
 
 namespace fodp {
+
+enum class UpdateKind { sgd, momentum, adam, adambc, adamw };
+
+template <>
+struct EnumNames<UpdateKind> {
+  static constexpr std::pair<std::string_view, UpdateKind> values[] = {{"sgd", UpdateKind::sgd},
+                                                                       {"momentum", UpdateKind::momentum},
+                                                                       {"adam", UpdateKind::adam},
+                                                                       {"adambc", UpdateKind::adambc},
+                                                                       {"adamw", UpdateKind::adamw}};
+};
 
 enum class LearningRateDecay { none, linear, cosine };
 
@@ -33,10 +49,6 @@ struct UpdateOptions {
 // The rate of step `step` of `steps`, counted from 0.
 double learning_rate(double lr, LearningRateDecay decay, std::int64_t step, std::int64_t steps);
 
-class Update {
- public:
-  virtual ~Update() = default;
-  virtual void apply(std::span<float> parameters, const Release& release, double expected_lot, double lr) = 0;
-};
+std::unique_ptr<Update> make_update(UpdateKind kind, const MomentumOptions& momentum, const AdamOptions& adam);
 
 }  // namespace fodp

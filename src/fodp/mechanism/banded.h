@@ -1,0 +1,54 @@
+// BandMF's mechanism (Choquette-Choo et al. 2023, "(Amplified) Banded Matrix Factorization"): noise that cancels over steps.
+//
+//   S_t = s_t + sigma*C*xi_t,   xi_t = (z_t - sum_{k=1}^{b-1} c_k xi_{t-k}) / c_0,   z_t standard normal
+//
+// c is the square root of the prefix-sum matrix, (1-x)^(-1/2), cut after b terms and scaled to norm 1. Each record may take part in one of
+// b consecutive steps only (cyclic sampling); then b steps cost SGM(b*q, sigma) once. b = 1 is DP-SGD bit for bit.
+//
+// xi is as secret as the sums: it is kept un-rounded in memory and written nowhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fodp/base/fields.h"
+#include "fodp/mechanism/gaussian.h"
+
+namespace fodp {
+
+struct BandOptions {
+  std::int64_t bands = 8;
+
+  static auto fields() {
+    return std::tuple{field("bands", &BandOptions::bands, "b: over how many steps noise is correlated; records take part every b-th step",
+                            between(1, 4096))};
+  }
+};
+
+// c_0..c_{b-1}.
+std::vector<double> band_coefficients(std::int64_t bands);
+
+class BandedMechanism : public GaussianMechanism {
+ public:
+  BandedMechanism(const NoiseSchedule& schedule, std::int64_t bands);
+  ~BandedMechanism() override;  // wipes xi
+
+  std::int64_t cycle() const override { return static_cast<std::int64_t>(coefficients_.size()); }
+
+ protected:
+  void transform(const NoisedSum& noised, std::span<float> released) override;
+  std::optional<double> noise_variance(double scale) const override;
+  void draw_noise(const RandomStream& stream, std::uint64_t number, std::uint32_t block, double scale, double grid,
+                  std::span<std::int64_t> noise) override;
+
+ private:
+  std::vector<double>& past(std::int64_t lag);  // xi_{t-lag}
+
+  std::vector<double> coefficients_;
+  std::vector<std::vector<double>> ring_;  // b of them; the newest is being written
+  std::int64_t released_ = 0;
+  std::vector<double> response_;  // of xi to one z: its last b values
+  double squared_response_ = 0;   // variance of xi_t
+};
+
+}  // namespace fodp

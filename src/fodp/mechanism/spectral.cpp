@@ -1,0 +1,107 @@
+#include "fodp/mechanism/spectral.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/linalg_svdvals.h>
+
+#include "fodp/base/check.h"
+#include "fodp/mechanism/power_law.h"
+
+namespace fodp {
+namespace {
+
+constexpr double kStability = 1e-8;
+
+std::vector<double> squared_singular_values(const LayerGroup& layer, std::span<const float> parameters) {
+  const at::NoGradGuard no_gradients;
+  const at::Tensor matrix =
+      at::from_blob(const_cast<float*>(parameters.data()) + layer.matrix_offset, {layer.rows, layer.columns}, at::kFloat);
+  const at::Tensor values = at::linalg_svdvals(matrix.to(at::kDouble)).square().contiguous();
+  return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+}
+
+}  // namespace
+
+SpectralMechanism::SpectralMechanism(const NoiseSchedule& schedule, const FractionalOptions& memory, const SpectralOptions& spectral,
+                                     std::vector<LayerGroup> layers)
+    : Mechanism(schedule),
+      parameters_(resolve(memory, 1, 1)),
+      spectral_(spectral),
+      layers_(std::move(layers)),
+      tempering_(layers_.size(), 0.0) {
+  validate_fields(spectral);
+  check_input(spectral.rho_min <= spectral.rho_max, "rho-min is {} and rho-max {}: the first must not be larger", spectral.rho_min,
+              spectral.rho_max);
+  parameters_.kernel = Kernel::tempered;
+  parameters_.stability = memory.stability.value_or(kStability);
+  if (!remembers()) return;
+  for (const LayerGroup& layer : layers_) memories_.emplace_back(parameters_.window, layer.end - layer.begin, parameters_.gamma);
+}
+
+void SpectralMechanism::on_step(std::span<const float> parameters) {
+  if (!remembers() || step() % spectral_.spectral_every != 0) return;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (layers_[l].rows == 0) continue;
+    // A model that diverged has no spectrum: no tempering.
+    const std::span<const float> own = parameters.subspan(layers_[l].matrix_offset, layers_[l].rows * layers_[l].columns);
+    const bool finite = std::ranges::all_of(own, [](float value) { return std::isfinite(value); });
+    const std::optional<double> rho = finite ? power_law_exponent(squared_singular_values(layers_[l], parameters)) : std::nullopt;
+    const double distance = rho ? std::max({0.0, spectral_.rho_min - *rho, *rho - spectral_.rho_max}) : 0;
+    tempering_[l] = 1 - std::exp(-spectral_.spectral_tempering * distance);
+  }
+}
+
+// (1-beta)*omega*Gamma*Psi*ahat_j.
+std::vector<double> SpectralMechanism::lag_coefficients(std::size_t layer) const {
+  const Memory& memory = memories_[layer];
+  FractionalParameters kernel = parameters_;
+  kernel.lambda = tempering_[layer];
+  std::vector<double> weights = memory_weights(kernel, memory);
+  if (weights.empty()) return weights;
+  const double trend = memory.trend_norm(), blend = memory.blend_norm(weights), eps = parameters_.stability;
+  const double agreement = std::max(0.0, memory.blend_with_trend(weights) / (trend * blend + eps));
+  const double matching = std::min(spectral_.norm_cap, trend / (blend + eps));
+  const double warm = 1 - std::exp(-static_cast<double>(step()) / spectral_.warm_up);
+  for (double& weight : weights) weight *= (1 - beta()) * warm * agreement * matching;
+  return weights;
+}
+
+void SpectralMechanism::transform(const NoisedSum& noised, std::span<float> released) {
+  check_input(layers_.back().end == noised.size(), "the layers have {} parameters: the sum has {}", layers_.back().end, noised.size());
+  const double beta = this->beta();
+  std::vector<std::vector<double>> past(layers_.size());
+  if (remembers() && beta < 1)
+    for (std::size_t l = 0; l < layers_.size(); ++l) past[l] = lag_coefficients(l);
+
+  const std::int64_t blocks = NoisedSum::blocks(noised.size());
+  std::vector<std::vector<Memory::Products>> sums(blocks, std::vector<Memory::Products>(layers_.size()));
+  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
+    std::vector<double> values;
+    for (std::int64_t b = first; b < last; ++b) {
+      const std::int64_t begin = noised.block(b, values), end = begin + static_cast<std::int64_t>(values.size());
+      if (beta < 1)
+        for (double& value : values) value *= beta;
+      for (std::size_t l = 0; l < layers_.size(); ++l) {
+        const std::int64_t from = std::max(begin, layers_[l].begin), to = std::min(end, layers_[l].end);
+        if (from >= to) continue;
+        for (std::size_t j = 1; j <= past[l].size(); ++j) {
+          const std::span<const float> release = memories_[l].at_lag(j);
+          for (std::int64_t k = from; k < to; ++k) values[k - begin] += past[l][j - 1] * release[k - layers_[l].begin];
+        }
+        for (std::int64_t k = from; k < to; ++k) released[k] = static_cast<float>(values[k - begin]);
+        if (remembers()) sums[b][l] = memories_[l].insert(from - layers_[l].begin, released.subspan(from, to - from));
+      }
+    }
+  });
+  if (!remembers()) return;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    Memory::Products total;
+    for (const auto& of_block : sums) total.add(of_block[l]);
+    memories_[l].finish(total);
+  }
+}
+
+}  // namespace fodp

@@ -1,0 +1,65 @@
+// SMA-DP-SGD's mechanism (Partohaghighi and Marcia 2026, arXiv 2605.20450): a memory for each layer, tempered by how far the spectrum of
+// the layer's weights is from a healthy power law, gated by its agreement with the trend. methods.md section 2.
+//
+//   S = beta*(s + (sigma/beta)*C*Z) + (1-beta)*omega*Gamma*Psi*v,   v = sum_j ahat_j S_{t-j},  layer by layer
+//
+// The event is SGM(q, sigma/beta); spectra, gates and memory are functions of parameters and releases only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fodp/base/fields.h"
+#include "fodp/gradients/parameters.h"
+#include "fodp/mechanism/kernel.h"
+#include "fodp/mechanism/mechanism.h"
+#include "fodp/mechanism/memory.h"
+
+namespace fodp {
+
+struct SpectralOptions {
+  double rho_min = 2, rho_max = 6;
+  double spectral_tempering = .5;
+  std::int64_t spectral_every = 25;
+  double norm_cap = 1;
+  double warm_up = 50;
+
+  static auto fields() {
+    using Self = SpectralOptions;
+    return std::tuple{
+        field("rho-min", &Self::rho_min, "smallest exponent of a layer's spectrum that needs no tempering", above(1)),
+        field("rho-max", &Self::rho_max, "largest exponent of a layer's spectrum that needs no tempering", above(1)),
+        field("spectral-tempering", &Self::spectral_tempering, "c_lambda: lambda = 1 - exp(-c*d) at distance d from that range",
+              at_least(0)),
+        field("spectral-every", &Self::spectral_every, "R: steps between looks at the spectra", between(1, 1e9)),
+        field("norm-cap", &Self::norm_cap, "xi_max: how far the memory may be scaled up to the trend's norm", above(0)),
+        field("warm-up", &Self::warm_up, "tau_w: the memory enters with 1 - exp(-t/tau_w)", above(0)),
+    };
+  }
+};
+
+class SpectralMechanism : public Mechanism {
+ public:
+  // Of the memory's options alpha, window, gamma and stability are used; `stability` 1e-8 unless given.
+  SpectralMechanism(const NoiseSchedule& schedule, const FractionalOptions& memory, const SpectralOptions& spectral,
+                    std::vector<LayerGroup> layers);
+
+  double tempering(std::size_t layer) const { return tempering_[layer]; }  // lambda_t
+
+ protected:
+  void transform(const NoisedSum& noised, std::span<float> released) override;
+  std::optional<double> noise_variance(double) const override { return {}; }  // differs by layer
+  void on_step(std::span<const float> parameters) override;
+
+ private:
+  bool remembers() const { return !(schedule().beta == Schedule(1)); }
+  std::vector<double> lag_coefficients(std::size_t layer) const;
+
+  FractionalParameters parameters_;
+  SpectralOptions spectral_;
+  std::vector<LayerGroup> layers_;
+  std::vector<Memory> memories_;  // by layer
+  std::vector<double> tempering_;
+};
+
+}  // namespace fodp

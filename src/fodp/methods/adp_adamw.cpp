@@ -1,0 +1,18 @@
+// ADP-AdamW: DP-AdamW with adaptive clipping (gradients/adaptive_clip.h).
+#include "fodp/methods/method.h"
+
+namespace fodp {
+
+const MethodEntry kAdpAdamW = {
+    .name = "adp-adamw",
+    .summary = "DP-AdamW with a clip norm that follows a quantile of the gradient norms",
+    .formula = "C_{t+1} = C_t*exp(-.2*(b_t - .5)), b_t the noisy share of unclipped rows;  m, v, theta as DP-AdamW",
+    .event = "SGM(q, sigma), the sum and the count together",
+    .update = UpdateKind::adamw,
+    .defaults = {{{"lr", ".01"}, {"clipping", "adaptive"}}},
+    .needs_adaptive_clipping = true,
+    .source = "Chilukoti et al., arXiv 2502.11329; adaptive clipping: Andrew et al., NeurIPS 2021",
+    .reading = "the source does not say what adapts; we read it as DP-AdamW with adaptive clipping.",
+};
+
+}  // namespace fodp

@@ -1,0 +1,17 @@
+// DOPPLER (Zhang et al. 2024): DP-SGD's releases through a low-pass filter (update/low_pass.h).
+#include "fodp/methods/method.h"
+
+namespace fodp {
+
+const MethodEntry kDoppler = {
+    .name = "doppler",
+    .summary = "DP-SGD's releases through a low-pass filter: the noise is white, the signal slow",
+    .formula = "m_t = -sum_r a_r*m_{t-r} + sum_r b_r*g_{t-r}, over the same filter of ones;  theta <- theta - lr*m_t",
+    .event = "SGM(q, sigma)",
+    .filter = FilterKind::low_pass,
+    .defaults = {{{"lr", "4"}}},
+    .source = "Zhang et al., DOPPLER: Differentially Private Optimizers with Low-pass Filter for Privacy Noise Reduction, NeurIPS 2024",
+    .reading = "zero initial state, and division by the filter's answer to ones as bias correction.",
+};
+
+}  // namespace fodp

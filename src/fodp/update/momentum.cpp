@@ -1,0 +1,20 @@
+#include "fodp/update/momentum.h"
+
+namespace fodp {
+
+Momentum::Momentum(const MomentumOptions& options) : options_(options) { validate_fields(options); }
+
+void Momentum::apply(std::span<float> parameters, const Gradient& gradient, double lr) {
+  check_sizes(parameters, gradient);
+  velocity_.resize(parameters.size(), 0.0);
+  const double mu = options_.momentum;
+  const bool ema = options_.momentum_form == MomentumForm::ema;
+  start_ *= mu;
+  const double fresh = (ema ? 1 - mu : 1) / gradient.expected_lot, rate = ema ? lr / (1 - start_) : lr;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    velocity_[i] = mu * velocity_[i] + fresh * gradient.sum[i];
+    parameters[i] = static_cast<float>(parameters[i] - rate * velocity_[i]);
+  }
+}
+
+}  // namespace fodp
