@@ -1,8 +1,8 @@
 // The tight accountant: privacy loss distributions, composed by Fourier transform. Answers are intervals that hold the truth under
 // add/remove adjacency: `epsilon_lower <= truth <= epsilon`. The upper end is within a relative 1e-4 (or 1e-6) of the truth and the
 // interval within 1%, as far as doubles carry it: up to some 1e8 steps. Beyond, the interval is wider and says so by its width; it is never
-// invalid. Runs of very many unlike steps (schedules) are taken in groups (groups.h): their upper end is within 1e-3, their interval about
-// 1% wide, twice that where rate and noise grow together.
+// invalid. Runs of very many unlike steps (schedules) are taken in groups (groups.h): their upper end is within some
+// 1e-3 of the truth and their interval about 1% wide (4e-3 and 2% where rate and noise grow together).
 //
 // Compositions of plain Gaussians, and a single event, are exact (analytic.h). The larger of the two directions is reported; each is
 // offered. Repeated questions about the same kinds of event reuse their grids, so that the epsilon of every prefix of a run is cheap.
