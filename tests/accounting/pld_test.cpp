@@ -241,5 +241,62 @@ TEST(Pld, HardlyAnyNoiseIsAnsweredInTime) {
   for (double noise : {1e-300, 1e-100, 1e-14, 1e-3, .019}) EXPECT_GT(accountant.epsilon(run(.01, noise, 100), 1e-5).epsilon, 1e4) << noise;
 }
 
+// Runs of unlike steps, as schedules make them: rate and noise linear in the step.
+Events scheduled(int steps, double first_rate, double last_rate, double first_noise, double last_noise) {
+  Events events;
+  for (int t = 0; t < steps; ++t) {
+    const double at = t / (steps - 1.);
+    events.push_back({Event::poisson_gaussian(std::lerp(first_rate, last_rate, at), std::lerp(first_noise, last_noise, at)), 1});
+  }
+  return events;
+}
+
+TEST(PldGroups, AreNeverBelowTheTruthAndNear) {
+  const PldAccountant each(.01, 1000);
+  const PldAccountant grouped;
+  struct Case {
+    double first_rate, last_rate, first_noise, last_noise, delta, width;
+  };
+  for (const Case& c : {Case{.04, .04, 1.1, .8, 1e-5, .01}, Case{.02, .06, 1.1, 1.1, 1e-5, .01}, Case{.02, .06, 1.1, .8, 1e-8, .01},
+                        Case{.01, .03, .7, 1.4, 1e-5, .02}}) {
+    const Events events = scheduled(200, c.first_rate, c.last_rate, c.first_noise, c.last_noise);
+    for (Direction direction : {Direction::remove, Direction::add}) {
+      if (direction == Direction::add && c.first_rate != .02) continue;
+      const Spent exact = each.epsilon(events, c.delta, direction), spent = grouped.epsilon(events, c.delta, direction);
+      EXPECT_NE(spent.epsilon, exact.epsilon) << "not grouped at all";
+      EXPECT_GE(spent.epsilon, exact.epsilon / (1 + 1e-4)) << c.first_rate << ' ' << c.last_noise;
+      EXPECT_LE(spent.epsilon, exact.epsilon * (1 + .3 * c.width)) << c.first_rate << ' ' << c.last_noise;
+      EXPECT_LE(spent.epsilon_lower, exact.epsilon);
+      EXPECT_GE(spent.epsilon_lower, spent.epsilon * (1 - c.width)) << c.first_rate << ' ' << c.last_noise;
+    }
+  }
+}
+
+TEST(PldGroups, HoldTheTrueDelta) {
+  const Events events = scheduled(120, .02, .06, 1.1, .8);
+  const Spent exact = PldAccountant(.01, 1000).delta(events, 2), spent = PldAccountant().delta(events, 2);
+  EXPECT_NE(spent.delta, exact.delta) << "not grouped at all";
+  EXPECT_GE(spent.delta, exact.delta_lower);
+  EXPECT_LE(spent.delta, exact.delta * 1.01);
+  EXPECT_LE(spent.delta_lower, exact.delta);
+  EXPECT_GE(spent.delta_lower, exact.delta * .9);
+}
+
+TEST(PldGroups, EpsilonGrowsWithThePrefix) {
+  const PldAccountant accountant;
+  const Events events = scheduled(400, .03, .05, 1.2, .9);
+  double before = 0;
+  for (std::ptrdiff_t steps : {60, 90, 100, 150, 200, 300, 400}) {
+    const double epsilon = accountant.epsilon(Events(events.begin(), events.begin() + steps), 1e-5).epsilon;
+    EXPECT_GT(epsilon, before) << steps;
+    before = epsilon;
+  }
+}
+
+TEST(PldGroups, OrderOfTheStepsDoesNotMatter) {
+  const Events events = scheduled(150, .03, .05, 1.2, .9);
+  EXPECT_EQ(PldAccountant().epsilon(events, 1e-5).epsilon, PldAccountant().epsilon(Events(events.rbegin(), events.rend()), 1e-5).epsilon);
+}
+
 }  // namespace
 }  // namespace fodp

@@ -383,5 +383,16 @@ TEST(MakeAccountant, GivesTheRenyiAccountantWithItsConversion) {
 
 TEST(MakeAccountant, GivesTheTightAccountant) { EXPECT_EQ(make_accountant(AccountantKind::pld)->name(), "pld"); }
 
+TEST(Rdp, ManyUnlikeStepsAreNeverBelowTheirSumAndNear) {
+  Events events;
+  for (int t = 0; t < 500; ++t) events.push_back({Event::poisson_gaussian(.02 + 8e-5 * t, 1.1 - 6e-4 * t), 1});
+  const RdpAccountant accountant;
+  const Spent spent = accountant.epsilon(events, 1e-5);
+  const double a = spent.order, exact = accountant.rdp(events, a) - std::log1p(1 / (a - 1)) - (std::log(1e-5) + std::log(a)) / (a - 1);
+  EXPECT_GE(spent.epsilon, exact);
+  EXPECT_LE(spent.epsilon, exact * (1 + 1e-3));
+  EXPECT_NE(spent.epsilon, exact) << "not grouped at all";
+}
+
 }  // namespace
 }  // namespace fodp

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 namespace fodp {
 namespace {
@@ -162,7 +163,6 @@ double log_sum(double a, double log_a, double b, double log_b) {
 
 struct Ends {
   std::int64_t first, last;
-  bool bounded_below;  // the loss never falls to the first point
 };
 
 Ends ends(const SampledGaussian& event, double step, double tail, double highest) {
@@ -170,8 +170,12 @@ Ends ends(const SampledGaussian& event, double step, double tail, double highest
   const double low = loss_at(event, range.low), high = std::min(highest, loss_at(event, range.high));
   const auto last = static_cast<std::int64_t>(std::ceil(high / step));
   const auto lowest = static_cast<std::int64_t>(std::floor(low / step));
-  return {std::min(lowest, last - 1), last, event.sample_rate < 1 && static_cast<double>(lowest) * step <= std::log1p(-event.sample_rate)};
+  return {std::min(lowest, last - 1), last};
 }
+
+double log_add(double log_a, double log_b) { return log_a == -kInfinity ? log_b : log_sum(1, log_a, 1, log_b); }
+
+LossGrid grid_between(const SampledGaussian& event, double step, const Ends& range);
 
 }  // namespace
 
@@ -198,7 +202,38 @@ double grid_points(const SampledGaussian& event, double step, double tail, doubl
 }
 
 LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail, double highest) {
-  const auto [first, last, bounded_below] = ends(event, step, tail, highest);
+  return grid_between(event, step, ends(event, step, tail, highest));
+}
+
+LossGrid make_mixed_grid(const SampledGaussian& low, const SampledGaussian& high, double share, double step, double tail, double highest) {
+  const Ends a = ends(low, step, tail, highest), b = ends(high, step, tail, highest),
+             both{std::min(a.first, b.first), std::max(a.last, b.last)};
+  LossGrid mixed = grid_between(low, step, both);
+  const LossGrid other = grid_between(high, step, both);
+  const double log_low = std::log1p(-share), log_high = std::log(share);
+  const auto mix = [&](double of_low, double of_high) { return log_add(of_low + log_low, of_high + log_high); };
+  for (std::size_t i = 0; i < mixed.log_q.size(); ++i) mixed.log_q[i] = mix(mixed.log_q[i], other.log_q[i]);
+  for (const auto& [end, of_high] : {std::pair(&mixed.below, &other.below), std::pair(&mixed.above, &other.above)}) {
+    end->p += share * (of_high->p - end->p);
+    end->q += share * (of_high->q - end->q);
+    end->log_moved = mix(end->log_moved, of_high->log_moved);
+  }
+  // Raised once more, for the rounding of the logarithms.
+  double lowest = 0;
+  for (double log_q : mixed.log_q) lowest = log_q > -kInfinity ? std::min(lowest, log_q) : lowest;
+  const double raise = kUnit * (10 + 4 * std::abs(lowest));
+  for (double& log_q : mixed.log_q) log_q += raise;
+  mixed.mass_error = std::max(mixed.mass_error, other.mass_error) + 2 * raise;
+  mixed.loss_error = std::max(mixed.loss_error, other.loss_error);
+  return mixed;
+}
+
+namespace {
+
+LossGrid grid_between(const SampledGaussian& event, double step, const Ends& range) {
+  const auto [first, last] = range;
+  // The loss never falls to the first point.
+  const bool bounded_below = event.sample_rate < 1 && static_cast<double>(first) * step <= std::log1p(-event.sample_rate);
   const Discretisation cut(event, step);
   LossGrid grid{.step = step, .first = first};
   grid.log_q.reserve(static_cast<std::size_t>(last - first + 1));
@@ -242,5 +277,7 @@ LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail, 
   grid.loss_error = 4 * kUnit * (largest + event.sample_rate + share * (furthest + inverse) * inverse);
   return grid;
 }
+
+}  // namespace
 
 }  // namespace fodp

@@ -50,4 +50,7 @@ struct LossGrid {
 double grid_points(const SampledGaussian& event, double step, double tail, double highest);  // how many it would have
 LossGrid make_loss_grid(const SampledGaussian& event, double step, double tail, double highest);
 
+// Of a step that tosses a public coin: `high` with chance `share`, else `low`. Losses are mixed as they are, on one grid that holds both.
+LossGrid make_mixed_grid(const SampledGaussian& low, const SampledGaussian& high, double share, double step, double tail, double highest);
+
 }  // namespace fodp

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fodp/accounting/cumulants.h"
+#include "fodp/accounting/groups.h"
 #include "fodp/accounting/loss_grid.h"
 #include "fodp/accounting/rdp.h"
 #include "fodp/accounting/tilted_sum.h"
@@ -25,13 +26,13 @@ constexpr double kUnit = std::numeric_limits<double>::epsilon();
 constexpr double kMostPoints = 1 << 22;     // of a grid or a window: some 100 MB in all
 constexpr double kComfortPoints = 1 << 13;  // up to here more accuracy than promised is cheap
 constexpr double kCoarse = 6;               // steps of a first answer over those of the last
+constexpr double kGrouped = 3;              // steps for the upper end of groups over those for both ends
 constexpr double kLeastNoise = .02;         // below, masses leave the range of doubles
 
-// One kind of sampled step of a run, as often as it occurs.
-struct Part {
-  SampledGaussian event;
-  double count;
-};
+constexpr double kAbove = 6e-4, kBelow = 3e-3;  // what groups may add, or take, about
+constexpr std::size_t kMostOutlined = 24;       // for what need not be certified
+
+using Part = CountedStep;
 
 // A run in normal form: the same multiset of events gives the same bits.
 struct Run {
@@ -119,6 +120,33 @@ double least_of_parts(const Run& run, const F& lower_of) {
   return least;
 }
 
+// What a question composes: a step, or one that tosses a public coin for two.
+struct Piece {
+  SampledGaussian low, high;
+  double share, count;
+};
+
+std::vector<Piece> pieces_of(const std::vector<Part>& parts) {
+  std::vector<Piece> pieces;
+  for (const auto& [event, count] : parts) pieces.push_back({event, event, 0, count});
+  return pieces;
+}
+
+// The sampled steps of a run from above and from below: the same where there are few kinds.
+struct Ends {
+  std::vector<Piece> upper;
+  std::vector<Part> lower;
+  bool differ = false;
+};
+
+Ends ends_of(const Run& run, std::size_t most_kinds) {
+  if (run.parts.size() <= most_kinds) return {pieces_of(run.parts), run.parts};
+  Ends ends{.differ = true};
+  for (const Group& group : groups_above(run.parts, kAbove)) ends.upper.push_back({group.low, group.high, group.share, group.count});
+  for (const Group& group : groups_below(run.parts, kBelow)) ends.lower.push_back({group.least, group.count});
+  return ends;
+}
+
 constexpr Direction kBoth[] = {Direction::remove, Direction::add};
 
 }  // namespace
@@ -126,18 +154,21 @@ constexpr Direction kBoth[] = {Direction::remove, Direction::add};
 // Grids of recent questions. An answer does not depend on what is kept: a budget that was met is met whoever asks.
 class PldAccountant::Grids {
  public:
-  std::shared_ptr<const LossGrid> get(const SampledGaussian& event, double step, double tail, double highest) {
+  std::shared_ptr<const LossGrid> get(const Piece& piece, double step, double tail, double highest) {
     {
       const std::lock_guard lock(mutex_);
       for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
-        if (entry->event == event && entry->grid->step == step && entry->tail == tail && entry->highest == highest) {
+        if (entry->low == piece.low && entry->high == piece.high && entry->share == piece.share && entry->grid->step == step &&
+            entry->tail == tail && entry->highest == highest) {
           entries_.splice(entries_.begin(), entries_, entry);
           return entry->grid;
         }
     }
-    auto grid = std::make_shared<const LossGrid>(make_loss_grid(event, step, tail, highest));
+    auto grid =
+        std::make_shared<const LossGrid>(piece.share == 0 ? make_loss_grid(piece.low, step, tail, highest)
+                                                          : make_mixed_grid(piece.low, piece.high, piece.share, step, tail, highest));
     const std::lock_guard lock(mutex_);
-    entries_.push_front({event, tail, highest, grid});
+    entries_.push_front({piece.low, piece.high, piece.share, tail, highest, grid});
     points_ += grid->log_q.size();
     while (points_ > kMostKept && entries_.size() > 1) {
       points_ -= entries_.back().grid->log_q.size();
@@ -148,8 +179,8 @@ class PldAccountant::Grids {
 
  private:
   struct Entry {
-    SampledGaussian event;
-    double tail, highest;
+    SampledGaussian low, high;
+    double share, tail, highest;
     std::shared_ptr<const LossGrid> grid;
   };
   static constexpr std::size_t kMostKept = 1 << 21;
@@ -167,14 +198,23 @@ class PldAccountant::Question {
     double step = 0;
   };
 
-  // `target` is delta (to be told epsilon) or epsilon (to be told delta).
-  Question(const Run& run, double target, bool gives_epsilon, double width, Grids& grids)
-      : target_(target), gives_epsilon_(gives_epsilon), width_(width), grids_(grids), count_(run.count) {
-    for (const Part& part : run.parts) parts_.push_back(part);
+  // `pieces` are the sampled steps of the run or, if `grouped`, stand for them. `target` is delta (to be told epsilon) or epsilon (to be
+  // told delta).
+  Question(const Run& run, std::vector<Piece> pieces, bool grouped, double target, bool gives_epsilon, double width, Grids& grids)
+      : target_(target), gives_epsilon_(gives_epsilon), width_(width), grids_(grids), count_(run.count), pieces_(std::move(pieces)) {
+    outline_ = run.parts;
+    if (grouped) {
+      outline_.clear();
+      for (const Group& group : group_steps(run.parts, kMostOutlined)) outline_.push_back({group.most, group.count});
+      fineness_ = gives_epsilon ? kGrouped : kCoarse;
+    }
     if (run.distance > 0) {
-      parts_.push_back({{1, 1 / run.distance}, 1});
+      const SampledGaussian plain{1, 1 / run.distance};
+      pieces_.push_back({plain, plain, 0, 1});
+      outline_.push_back({plain, 1});
       ++count_;
     }
+    first_ = fineness_ > 1 ? pieces_of(outline_) : pieces_;
     if (!possible()) return;
     // Mass that is cut off costs its share of delta: a ten-millionth.
     double delta = target;
@@ -190,7 +230,7 @@ class PldAccountant::Question {
   }
 
   bool possible() const {
-    return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.event.noise_multiplier >= kLeastNoise; });
+    return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.high.noise_multiplier >= kLeastNoise; });
   }
 
   // An upper bound on what ask() would find, without asking.
@@ -199,29 +239,35 @@ class PldAccountant::Question {
     return std::exp(run_cumulants_->for_epsilon(target_, direction).bound) * 1.001;
   }
 
+  // A fine answer at once, for where about it lies.
+  Answer ask_near(Direction direction, double about) {
+    return gives_epsilon_ ? solve(pieces_, direction, about, 1) : solve(pieces_, direction, target_, fineness_);
+  }
+
   // `known` is a lower bound from the other direction: an answer that is surely below it need not be sharp.
   Answer ask(Direction direction, double known) {
-    if (!gives_epsilon_) return solve(direction, target_, 1);
+    if (!gives_epsilon_) return solve(pieces_, direction, target_, fineness_);
     // Chernoff's bound may be far above the truth: coarse answers first, each with the tilt and the grid that belong to the one before.
     double epsilon = run_cumulants_->for_delta(target_, direction).bound;
     if (!std::isfinite(epsilon)) return {{0, kInfinity}};
     epsilon = std::max(0., epsilon);
     Answer best{{0, kInfinity}};
     for (int i = 0; i < 12; ++i) {
-      const Answer coarse = solve(direction, epsilon, kCoarse);
+      const Answer coarse = solve(first_, direction, epsilon, kCoarse);
       best = {{std::max(best.interval.lower, coarse.interval.lower), std::min(best.interval.upper, coarse.interval.upper)}, coarse.step};
+      if (fineness_ > 1) best.interval.lower = 0;  // what stands for the pieces costs at least as much, not at most
       if (!std::isfinite(coarse.interval.upper) || coarse.interval.upper > .8 * epsilon) break;
       epsilon = coarse.interval.upper;
     }
     if (!std::isfinite(best.interval.upper) || best.interval.upper <= known) return best;
-    const Answer fine = solve(direction, best.interval.upper, 1);
+    const Answer fine = solve(pieces_, direction, best.interval.upper, fineness_);
     return {{std::max(best.interval.lower, fine.interval.lower), std::min(best.interval.upper, fine.interval.upper)}, fine.step};
   }
 
  private:
   RunCumulants cumulants(double tail, double highest) const {
     std::vector<CountedCumulants> parts;
-    for (const Part& part : parts_) parts.push_back({Cumulants(part.event, tail, highest), part.count});
+    for (const auto& [event, count] : outline_) parts.push_back({Cumulants(event, tail, highest), count});
     return RunCumulants(std::move(parts));
   }
 
@@ -253,7 +299,7 @@ class PldAccountant::Question {
   }
 
   // Near `epsilon`; a `coarseness` above 1 asks for less accuracy.
-  Answer solve(Direction direction, double epsilon, double coarseness) {
+  Answer solve(const std::vector<Piece>& pieces, Direction direction, double epsilon, double coarseness) {
     // A ratio so large that no others make up for it need not be told from a larger one: the grid ends there. To remove it is a loss far
     // above epsilon, to add a gain that nothing outweighs.
     const double most = 1.3 * epsilon;
@@ -269,16 +315,21 @@ class PldAccountant::Question {
     const double window = 2.1 * within.reach(s, unlikely, direction);
     if (!(deviation > 0) || !std::isfinite(tilted.k) || !(window < kInfinity)) return {{0, gives_epsilon_ ? kInfinity : 1.}};
     double step = coarseness * choose_step(s, slope, epsilon, tilted, window);
-    for (const Part& part : parts_) {
+    for (const Part& part : outline_) {
       const double points = grid_points(part.event, step, tail_, highest);
       if (!(points < kMostPoints)) step *= points / kMostPoints * 1.01;
     }
     step = std::exp2(std::floor(4 * std::log2(step)) / 4);  // questions that differ little share their grids
     double size = window / step;
+    if (fineness_ > 1 && size < kMostPoints) {
+      // Many transforms: where the next smaller one nearly holds the window, a step more of the ladder lets it.
+      const double smaller = static_cast<double>(std::bit_floor(static_cast<std::size_t>(size)));
+      if (size > smaller && size <= 1.18 * smaller) step *= std::exp2(.25), size = window / step;
+    }
     for (int attempt = 0;; ++attempt) {
       const std::size_t points = std::bit_ceil(static_cast<std::size_t>(std::clamp(size, 64., kMostPoints)));
       TiltedSum sum(direction, s, step, deviation, points);
-      for (const Part& part : parts_) sum.add(*grids_.get(part.event, step, tail_, highest), part.count);
+      for (const Piece& piece : pieces) sum.add(*grids_.get(piece, step, tail_, highest), piece.count);
       sum.finish();
       const TiltedSum::Answer answer = gives_epsilon_ ? sum.epsilon(target_, most + 4 * step) : sum.delta(target_);
       const auto used = static_cast<double>(points);
@@ -288,16 +339,20 @@ class PldAccountant::Question {
   }
 
   double target_;
+  double fineness_ = 1;
   bool gives_epsilon_;
   double width_;
   Grids& grids_;
   double count_;
-  std::vector<Part> parts_;
+  std::vector<Piece> pieces_;
+  std::vector<Piece> first_;   // for coarse answers
+  std::vector<Part> outline_;  // few steps that cost about, and at least, what the pieces do: for the cumulants
   double tail_ = 0;
   std::optional<RunCumulants> run_cumulants_;
 };
 
-PldAccountant::PldAccountant(double width) : width_(width), grids_(std::make_unique<Grids>()) {
+PldAccountant::PldAccountant(double width, std::size_t most_kinds)
+    : width_(width), most_kinds_(most_kinds), grids_(std::make_unique<Grids>()) {
   check_input(width >= 1e-4 && width <= .5, "relative width is {}: must be in [1e-4, .5]", width);
 }
 
@@ -324,15 +379,22 @@ Spent PldAccountant::epsilon_of(const Events& events, double delta, std::span<co
     for (Direction direction : directions) include(exact_epsilon(run, delta, direction));
     return spent;
   }
-  Question question(run, delta, true, width_, *grids_);
+  const Ends ends = ends_of(run, most_kinds_);
+  Question question(run, ends.upper, ends.differ, delta, true, width_, *grids_);
+  Direction worse = directions.front();
   for (Direction direction : directions) {
     if (!question.possible()) {
       include({0, kInfinity});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.epsilon_lower) {
       const Question::Answer answer = question.ask(direction, spent.epsilon_lower);
-      if (answer.interval.upper >= spent.epsilon) spent.grid = answer.step;
+      if (answer.interval.upper >= spent.epsilon) spent.grid = answer.step, worse = direction;
       include(answer.interval);
     }
+  }
+  if (ends.differ) {
+    // What was found stands for the steps from above only.
+    Question below(run, pieces_of(ends.lower), true, delta, true, width_, *grids_);
+    spent.epsilon_lower = below.possible() && std::isfinite(spent.epsilon) ? below.ask_near(worse, spent.epsilon).interval.lower : 0;
   }
   if (!(spent.epsilon - spent.epsilon_lower <= .02 * spent.epsilon + 1e-6) || std::isinf(spent.epsilon)) {
     // Beyond what the grid carries other bounds may be better.
@@ -361,15 +423,21 @@ Spent PldAccountant::delta_of(const Events& events, double epsilon, std::span<co
     for (Direction direction : directions) include(exact_delta(run, epsilon, direction));
     return spent;
   }
-  Question question(run, epsilon, false, width_, *grids_);
+  const Ends ends = ends_of(run, most_kinds_);
+  Question question(run, ends.upper, ends.differ, epsilon, false, width_, *grids_);
+  Direction worse = directions.front();
   for (Direction direction : directions) {
     if (!question.possible()) {
       include({0, 1});
     } else if (spent.grid == 0 || question.bound(direction) >= spent.delta_lower) {
       const Question::Answer answer = question.ask(direction, spent.delta_lower);
-      if (answer.interval.upper >= spent.delta) spent.grid = answer.step;
+      if (answer.interval.upper >= spent.delta) spent.grid = answer.step, worse = direction;
       include(answer.interval);
     }
+  }
+  if (ends.differ) {
+    Question below(run, pieces_of(ends.lower), true, epsilon, false, width_, *grids_);
+    spent.delta_lower = below.possible() ? below.ask_near(worse, 0).interval.lower : 0;
   }
   spent.delta = std::min(spent.delta, total_variation(run));
   if (spent.delta - spent.delta_lower > .02 * spent.delta) {

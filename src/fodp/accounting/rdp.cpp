@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fodp/accounting/groups.h"
 #include "fodp/base/check.h"
 
 namespace fodp {
@@ -148,10 +149,12 @@ double log_moment(double q, double z, double order) {
   return order < 1000 ? log_moment_by_chord(q, z, order) : kInfinity;
 }
 
-// One kind of step of a run, as often as it occurs.
+// One kind of step of a run, as often as it occurs; or a step that tosses a public coin for a second kind.
 struct Part {
   double sample_rate, noise_multiplier;
   double count;
+  double share = 0;  // chance of the second kind
+  SampledGaussian other = {};
 };
 
 double rdp_of(double q, double z, double order) {
@@ -161,9 +164,19 @@ double rdp_of(double q, double z, double order) {
   return std::min(log_moment(q, z, order) / (order - 1) * kRoundUp, unsampled);
 }
 
+double rdp_of(const Part& part, double order) {
+  const double first = rdp_of(part.sample_rate, part.noise_multiplier, order);
+  if (part.share == 0) return first;
+  // A moment of a mixture is the mixture of the moments.
+  const double second = rdp_of(part.other.sample_rate, part.other.noise_multiplier, order), above_one = order - 1;
+  if (!(above_one * std::max(first, second) < 700)) return std::max(first, second);
+  const double excess = (1 - part.share) * std::expm1(above_one * first) + part.share * std::expm1(above_one * second);
+  return std::log1p(excess) / above_one * kRoundUp;
+}
+
 double rdp_of(const std::vector<Part>& parts, double order) {
   double total = 0;
-  for (const Part& part : parts) total += part.count * rdp_of(part.sample_rate, part.noise_multiplier, order);
+  for (const Part& part : parts) total += part.count * rdp_of(part, order);
   return total;
 }
 
@@ -202,6 +215,24 @@ std::vector<Part> parts_of(const Events& events) {
   }
   parts.resize(kept);
   return parts;
+}
+
+// Many unlike steps in groups that cost at least as much (groups.h).
+std::vector<Part> shortened(std::vector<Part> parts) {
+  constexpr std::size_t kMostParts = 96;
+  constexpr double kTolerance = 3e-4;
+  if (parts.size() <= kMostParts) return parts;
+  std::vector<Part> kept;
+  std::vector<CountedStep> steps;
+  for (const Part& part : parts) {
+    if (part.sample_rate < 1 && part.noise_multiplier > 0 && std::isfinite(part.noise_multiplier))
+      steps.push_back({{part.sample_rate, part.noise_multiplier}, part.count});
+    else
+      kept.push_back(part);
+  }
+  for (const Group& group : groups_above(steps, kTolerance))
+    kept.push_back({group.low.sample_rate, group.low.noise_multiplier, group.count, group.share, group.high});
+  return kept;
 }
 
 struct Least {
@@ -276,7 +307,7 @@ double RdpAccountant::rdp(const Events& events, double order) const {
 
 Spent RdpAccountant::epsilon(const Events& events, double delta) const {
   check_input(delta >= 0 && delta <= 1, "delta is {}: must be in [0, 1]", delta);
-  const std::vector<Part> parts = parts_of(events);
+  const std::vector<Part> parts = shortened(parts_of(events));
   if (parts.empty() || delta == 1) return {.epsilon = 0, .delta = delta};
   if (const Least distance = total_variation_bound(parts); distance.value <= delta)
     return {.epsilon = 0, .delta = delta, .order = distance.order};
@@ -293,7 +324,7 @@ Spent RdpAccountant::epsilon(const Events& events, double delta) const {
 
 Spent RdpAccountant::delta(const Events& events, double epsilon) const {
   check_input(epsilon >= 0, "epsilon is {}: must be at least 0", epsilon);
-  const std::vector<Part> parts = parts_of(events);
+  const std::vector<Part> parts = shortened(parts_of(events));
   if (parts.empty() || std::isinf(epsilon)) return {.epsilon = epsilon, .delta = 0};
 
   const Least log_delta = least_over_orders([&](double a) {
