@@ -49,7 +49,7 @@ int main() try {
 
   while (!steps.done()) {
     fodp::Lot lot = steps.sample();                               // every row with probability .02
-    fodp::ClippedSum sum = steps.clipped_sum(std::move(lot));     // of per-example gradients; cannot be looked into
+    fodp::ClippedSum sum = steps.clipped_sum(lot);                // of per-example gradients; cannot be looked into
     const fodp::Release release = steps.release(std::move(sum));  // charged, then noised: private from here on
     steps.set_gradients(release);                                 // .grad of every parameter; or steps.update(release) for plain descent
     optimizer.step();

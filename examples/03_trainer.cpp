@@ -16,7 +16,7 @@ int main() try {
   const fodp::Dataset data = fodp::load_dataset(options.data);
   const fodp::Plan plan = fodp::make_plan(options, {data.train.size(), data.test.size()});
   std::printf("%s with %ld parameters: sigma %.3f, epsilon %.4f for %ld steps\n", std::string(plan.method->name).c_str(), plan.parameters,
-              plan.noise_multiplier, plan.spent.epsilon, plan.steps);
+              plan.noise_multiplier.first(), plan.spent.epsilon, plan.steps);
 
   fodp::Trainer trainer(plan, data);
   const fodp::Result result = trainer.run({.evaluated = [](const fodp::Evaluation& e) {
@@ -25,7 +25,7 @@ int main() try {
 
   // A model of your own: a module and its forward.
   torch::nn::Sequential own(torch::nn::Flatten(), fodp::nn::Linear(784, 32), torch::nn::GELU(), fodp::nn::Linear(32, 10));
-  const fodp::Plan own_plan = fodp::make_plan(options, {data.train.size(), data.test.size()}, fodp::count_trainable(*own));
+  const fodp::Plan own_plan = fodp::make_plan(options, {data.train.size(), data.test.size()}, *own);
   fodp::Trainer own_trainer(own_plan, data,
                             {.module = own.ptr(), .forward = [own](const at::Tensor& x) mutable { return own->forward(x); }});
   const fodp::Result own_result = own_trainer.run();

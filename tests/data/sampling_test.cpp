@@ -11,9 +11,25 @@
 namespace fodp {
 namespace {
 
-PoissonSampler sampler(std::int64_t records, double rate, std::int64_t block_rows, std::uint64_t seed = 1) {
-  const RunKey key = RunKey::from_insecure_seed(seed);
-  return PoissonSampler(records, rate, block_rows, RandomStream(key, Purpose::sampling));
+// A sampler and the rate it is asked for.
+class Source {
+ public:
+  Source(std::int64_t records, double rate, std::int64_t block_rows, std::uint64_t seed)
+      : rate_(rate), sampler_(records, block_rows, [&] {
+          const RunKey key = RunKey::from_insecure_seed(seed);
+          return RandomStream(key, Purpose::sampling);
+        }()) {}
+
+  Lot draw(std::uint64_t number) const { return sampler_.draw(number, {.sample_rate = rate_}); }
+  Lot draw(std::uint64_t number, const LotTerms& terms) const { return sampler_.draw(number, terms); }
+
+ private:
+  double rate_;
+  PoissonSampler sampler_;
+};
+
+Source sampler(std::int64_t records, double rate, std::int64_t block_rows, std::uint64_t seed = 1) {
+  return Source(records, rate, block_rows, seed);
 }
 
 std::vector<std::int64_t> rows_of(const Lot& lot) {
@@ -33,7 +49,7 @@ TEST(Poisson, RateOneTakesEveryRecordOnceInFullBlocks) {
 TEST(Poisson, RowsAreDistinctAscendingAndBlocksKeepTheirLimit) {
   for (std::int64_t block_rows : {1, 7, 128})
     for (double rate : {.001, .04, .5, .97}) {
-      const PoissonSampler source = sampler(5000, rate, block_rows);
+      const Source source = sampler(5000, rate, block_rows);
       for (std::uint64_t t = 0; t < 20; ++t) {
         const Lot lot = source.draw(t);
         const auto rows = rows_of(lot);
@@ -50,7 +66,7 @@ TEST(Poisson, RowsAreDistinctAscendingAndBlocksKeepTheirLimit) {
 // 1e7 draws: the count is within 5 standard deviations (a false alarm in 2e6), and 3/2 or 2/3 of the rate would not be.
 TEST(Poisson, EachRecordHasItsRate) {
   for (double rate : {.0171, .3}) {
-    const PoissonSampler source = sampler(10000, rate, 128);
+    const Source source = sampler(10000, rate, 128);
     double count = 0;
     for (std::uint64_t t = 0; t < 1000; ++t) count += static_cast<double>(rows_of(source.draw(t)).size());
     EXPECT_NEAR(count, 1e7 * rate, 5 * std::sqrt(1e7 * rate * (1 - rate)));
@@ -61,7 +77,7 @@ TEST(Poisson, EachRecordHasItsRate) {
 TEST(Poisson, RecordsAndLotsAreIndependent) {
   constexpr int kLots = 20000;
   const double q = .3;
-  const PoissonSampler source = sampler(4, q, 128);
+  const Source source = sampler(4, q, 128);
   int together = 0, again = 0;
   bool before = false;
   for (std::uint64_t t = 0; t < kLots; ++t) {
@@ -77,7 +93,7 @@ TEST(Poisson, RecordsAndLotsAreIndependent) {
 }
 
 TEST(Poisson, EmptyLotsHappen) {
-  const PoissonSampler source = sampler(3, .1, 128);
+  const Source source = sampler(3, .1, 128);
   int empty = 0;
   for (std::uint64_t t = 0; t < 200; ++t) empty += source.draw(t).blocks().empty();
   EXPECT_GT(empty, 100);  // expected 146
@@ -95,7 +111,7 @@ TEST(Poisson, TheSameKeyAndNumberGiveTheSameLot) {
 }
 
 TEST(Poisson, BlocksAreRangesOfSlots) {
-  const PoissonSampler source = sampler(5000, .1, 32);
+  const Source source = sampler(5000, .1, 32);
   const Lot lot = source.draw(3);
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   for (const auto& block : lot.blocks()) spans.emplace_back(block.front(), block.back());
@@ -104,13 +120,45 @@ TEST(Poisson, BlocksAreRangesOfSlots) {
 
 TEST(Poisson, BadOptionsAreRefused) {
   EXPECT_THROW(sampler(0, .1, 128), InputError);
-  EXPECT_THROW(sampler(10, 0, 128), InputError);
-  EXPECT_THROW(sampler(10, 1.1, 128), InputError);
-  EXPECT_THROW(sampler(10, std::nan(""), 128), InputError);
+  EXPECT_THROW(sampler(10, 0, 128).draw(0), InputError);
+  EXPECT_THROW(sampler(10, 1.1, 128).draw(0), InputError);
+  EXPECT_THROW(sampler(10, std::nan(""), 128).draw(0), InputError);
   EXPECT_THROW(sampler(10, .1, 0), InputError);
 }
 
 TEST(Poisson, TinyRatesWork) { EXPECT_TRUE(sampler(100, 1e-18, 128).draw(0).blocks().empty()); }
+
+TEST(Poisson, ALotGivesAsManySumsAsItWasDrawnFor) {
+  const Source source = sampler(10, .5, 128);
+  const Lot one = source.draw(0), two = source.draw(1, {.sample_rate = .5, .queries = 2});
+  one.take_sum();
+  EXPECT_THROW(one.take_sum(), PrivacyError);
+  two.take_sum();
+  two.take_sum();
+  EXPECT_THROW(two.take_sum(), PrivacyError);
+  EXPECT_NE(one.draw().ticket, two.draw().ticket);
+}
+
+TEST(Poisson, ALotIsChargedForAtLeastTheRateItIsDrawnAt) {
+  const Source source = sampler(10, .5, 128);
+  EXPECT_EQ(source.draw(0, {.sample_rate = .2, .charged_rate = .5}).draw().sample_rate, .5);
+  EXPECT_EQ(source.draw(0, {.sample_rate = .2}).draw().sample_rate, .2);
+  EXPECT_THROW(source.draw(0, {.sample_rate = .5, .charged_rate = .2}), PrivacyError);
+}
+
+// Cyclic sampling: the groups are the slots modulo b, take turns, and lots of one turn of all groups have one ticket.
+TEST(Poisson, GroupsOfSlotsTakeTurns) {
+  const Source source = sampler(1000, .6, 128);
+  for (std::uint64_t turn = 0; turn < 9; ++turn) {
+    const Lot lot = source.draw(turn, {.sample_rate = .6, .cycle = 3, .turn = turn});
+    const auto rows = rows_of(lot);
+    for (std::int64_t row : rows) EXPECT_EQ(row % 3, static_cast<std::int64_t>(turn % 3));
+    EXPECT_NEAR(rows.size(), 200, 45);  // 5 standard deviations
+    EXPECT_EQ(lot.draw().ticket, turn / 3);
+    EXPECT_EQ(lot.draw().cycle, 3);
+  }
+  EXPECT_EQ(rows_of(source.draw(0, {.sample_rate = 1, .cycle = 3, .turn = 1})).size(), 333u);
+}
 
 }  // namespace
 }  // namespace fodp

@@ -208,7 +208,7 @@ TEST(Fractional, PartsAddUpToTheRelease) {
       for (std::int64_t i = 0; i < kSize; ++i) total[i] = parts.signal[i] + parts.memory[i] + parts.noise_memory[i] + parts.noise[i];
       ASSERT_LT(distance(released, total), 1e-4) << t;
       Vector signal = bench.sum(rows);
-      for (double& value : signal) value *= options.beta.value_or(.9);
+      for (double& value : signal) value *= options.beta_schedule().first();
       ASSERT_LT(distance(std::vector<float>(parts.signal.begin(), parts.signal.end()), signal), 1e-4);
       const double inherited = std::accumulate(parts.noise_memory.begin(), parts.noise_memory.end(), 0.0);
       ASSERT_EQ(inherited != 0, t > 0);

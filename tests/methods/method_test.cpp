@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fodp/base/check.h"
+#include "fodp/training/plan.h"
 
 namespace fodp {
 namespace {
@@ -15,11 +16,31 @@ TEST(Methods, AreListedOnceWithAllThatPeopleAskFor) {
   for (const MethodEntry& entry : method_table()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     for (std::string_view text : {entry.summary, entry.formula, entry.event, entry.source}) EXPECT_FALSE(text.empty()) << entry.name;
-    EXPECT_GE(entry.queries_per_step, 1);
-    EXPECT_GT(entry.default_lr, 0);
-    EXPECT_TRUE(entry.make() != nullptr);
+    EXPECT_GE(entry.queries_per_step, entry.sums_per_step);
+    EXPECT_FALSE(entry.standard("lr").empty()) << entry.name;
   }
-  EXPECT_TRUE(names.contains("fo-dp-sgd") && names.contains("dp-sgd"));
+  for (const char* name : {"fo-dp-sgd", "dp-sgd", "post-fm-dp-sgd", "sma-dp-sgd", "momentum", "dp-adam", "dp-adambc", "dp-adamw",
+                           "adp-adamw", "dp-sat", "dp-sam", "annealed-dp-sgd", "dp-is", "dp-adam-ac", "doppler", "disk", "bandmf"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(Methods, DefaultsNameOptionsThatThereAre) {
+  for (const MethodEntry& entry : method_table()) {
+    MethodOptions options;
+    std::set<std::string_view> known;
+    MethodOptions::for_each_part(options, [&](std::string_view, const auto& part) {
+      for_each_field(part, [&](const auto& field, const auto& value) {
+        if constexpr (requires { value.has_value(); }) known.insert(field.name);
+      });
+    });
+    for (const MethodEntry::Default& standard : entry.defaults)
+      EXPECT_TRUE(standard.option.empty() || known.contains(standard.option)) << entry.name << " " << standard.option;
+  }
+}
+
+TEST(Methods, AnAliasIsTheMethodItNames) {
+  EXPECT_EQ(&find_method("sa-dp-sgd"), &find_method("dp-sam"));
+  EXPECT_THAT(std::string(find_method("dp-sam").alias_reason), ::testing::HasSubstr("tables"));
 }
 
 TEST(Methods, AnUnknownNameGetsTheNearest) {
@@ -28,37 +49,6 @@ TEST(Methods, AnUnknownNameGetsTheNearest) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("did you mean 'fo-dp-sgd'"));
-  }
-}
-
-TEST(Methods, CostWhatTheTableSays) {
-  const MethodContext context{.noise_multiplier = 1.1, .clip_norm = 1, .parameters = 10, .memory = {.beta = .9}};
-  EXPECT_EQ(find_method("dp-sgd").make()->make_mechanism(context)->event(.04, 0), Event::poisson_gaussian(.04, 1.1));
-  EXPECT_EQ(find_method("fo-dp-sgd").make()->make_mechanism(context)->event(.04, 0), Event::poisson_gaussian(.04, 1.1 / .9));
-}
-
-// The verbs in their order, each once a step.
-class Recorder : public Step {
- public:
-  Lot sample() override {
-    order += "sample ";
-    return PoissonSampler(1, 1, 1, RandomStream(RunKey::from_insecure_seed(0), Purpose::sampling)).draw(0);
-  }
-  ClippedSum clipped_sum(Lot) override {
-    order += "clip ";
-    throw InputError("far enough");  // no sum without data
-  }
-  Release release(ClippedSum) override { throw InputError("not reached"); }
-  void update(const Release&) override { throw InputError("not reached"); }
-
-  std::string order;
-};
-
-TEST(Methods, SampleThenClip) {
-  for (const char* name : {"dp-sgd", "fo-dp-sgd"}) {
-    Recorder recorder;
-    EXPECT_THROW(find_method(name).make()->step(recorder), InputError);
-    EXPECT_EQ(recorder.order, "sample clip ");
   }
 }
 

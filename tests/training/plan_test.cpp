@@ -47,7 +47,7 @@ TEST(Plan, PapersSettingCostsWhatThePaperSays) {
   options.memory.beta = .9;
   const Plan plan = make_plan(options, {5000, 2000});
   EXPECT_EQ(plan.steps, 6250);
-  EXPECT_EQ(plan.expected_lot, 200);
+  EXPECT_EQ(plan.expected_lot(), Schedule(200));
   EXPECT_EQ(plan.parameters, 199082);
   EXPECT_NEAR(plan.spent_ideal.epsilon, 17.4397, .001);
   ASSERT_EQ(plan.events.size(), 1u);
@@ -59,7 +59,7 @@ TEST(Plan, PapersSettingCostsWhatThePaperSays) {
 
 TEST(Plan, LotAndEpochsAreTheSameAsRateAndSteps) {
   const Plan plan = make_plan(with_privacy({.lot = 600, .epochs = 2}), kPublished);
-  EXPECT_DOUBLE_EQ(plan.sample_rate, .01);
+  EXPECT_DOUBLE_EQ(plan.sample_rate.first(), .01);
   EXPECT_EQ(plan.steps, 200);
   EXPECT_EQ(plan.eval_every, 100);
 }

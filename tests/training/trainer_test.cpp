@@ -71,7 +71,7 @@ Vector algorithm_one(const TrainOptions& options, const Dataset& data, const std
            return row_cross_entropy(model->forward(inputs.slice(0, row, row + 1)), targets.slice(0, row, row + 1)).sum();
          })) {
       const double length = testing::norm(gradient);
-      const double factor = options.clip.clipping == Clipping::flat ? std::min(1.0, clip / length) : clip / (length + .01);
+      const double factor = options.clip.rule() == Clipping::flat ? std::min(1.0, clip / length) : clip / (length + .01);
       for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += factor * gradient[k];
     }
     const Vector released = memory.release(sum, Vector(sum.size(), 0.0));

@@ -24,14 +24,16 @@ Release release_of(const Rows& rows) {
 
 TEST(Sgd, DividesByTheExpectedLotNotTheRealisedOne) {
   std::vector<float> theta = {1, 1};
-  Sgd().apply(theta, release_of({{2, 4}, {2, 4}, {2, 4}}), /*expected_lot=*/12, /*lr=*/.5);
+  const Release release = release_of({{2, 4}, {2, 4}, {2, 4}});
+  Sgd().apply(theta, {release.values(), /*expected_lot=*/12, {}}, /*lr=*/.5);
   EXPECT_FLOAT_EQ(theta[0], 1 - .5 * 6 / 12);
   EXPECT_FLOAT_EQ(theta[1], 1 - .5 * 12 / 12);
 }
 
 TEST(Sgd, RefusesAReleaseOfAnotherSize) {
   std::vector<float> theta = {1, 1, 1};
-  EXPECT_THROW(Sgd().apply(theta, release_of({{2, 4}}), 1, 1), InputError);
+  const Release release = release_of({{2, 4}});
+  EXPECT_THROW(Sgd().apply(theta, {release.values(), 1, {}}, 1), InputError);
 }
 
 TEST(LearningRate, DecaysAsNamed) {
