@@ -1,0 +1,368 @@
+// Where one method is another, and what every method charges: whole runs with noise and sampling under a fixed seed.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fodp/base/check.h"
+#include "fodp/mechanism/fractional.h"
+#include "fodp/update/kalman.h"
+#include "known_sum.h"
+#include "methods/small_run.h"
+
+namespace fodp {
+namespace {
+
+using namespace fodp::testing;
+using ::testing::HasSubstr;
+
+const plain::Problem& problem() {
+  static const plain::Problem rows = plain::small_problem(60, {9, 8, 7, 5}, 3);
+  return rows;
+}
+
+const plain::Vector& start() {
+  static const plain::Vector theta = plain::small_start(problem().net, 4);
+  return theta;
+}
+
+PrivateOptions noisy(const std::string& method) {
+  PrivateOptions options{.method = method};
+  options.privacy = {.noise_multiplier = .8, .sample_rate = .3, .steps = 7};
+  options.update.lr = .5;
+  options.bands.bands = 3;
+  options.adaptive.count_noise = 4;
+  options.insecure_seed = 11;
+  return options;
+}
+
+std::vector<float> trained(const PrivateOptions& options) {
+  SmallRun run(problem(), start(), options);
+  while (!run.steps().done()) run.steps().step();
+  return run.theta();
+}
+
+std::vector<std::string> all_methods() {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : method_table()) names.emplace_back(entry.name);
+  return names;
+}
+
+TEST(Equalities, MethodsThatAreDpSgdBitForBit) {
+  const std::vector<float> expected = trained(noisy("dp-sgd"));
+  const auto expect = [&](const std::string& name, const PrivateOptions& options) { EXPECT_EQ(trained(options), expected) << name; };
+  PrivateOptions options = noisy("fo-dp-sgd");
+  options.memory.beta = 1;
+  expect("fo-dp-sgd at beta 1", options);
+  options = noisy("fo-dp-sgd");
+  options.memory.kernel = Kernel::current;
+  expect("fo-dp-sgd, kernel current", options);
+  options = noisy("post-fm-dp-sgd");
+  options.memory.beta = 1;
+  expect("post-fm-dp-sgd at beta 1", options);
+  options = noisy("bandmf");
+  options.bands.bands = 1;
+  expect("bandmf of one band", options);
+  options = noisy("dp-sat");
+  options.sharpness.rho = 0;
+  expect("dp-sat at rho 0", options);
+  options = noisy("disk");
+  options.kalman.disk_kappa = 1;
+  expect("disk at kappa 1", options);
+  options = noisy("annealed-dp-sgd");
+  options.annealing.acceptance = 1e9;
+  options.update.lr = 0;  // the lots of the loss shift those that follow
+  PrivateOptions still = noisy("dp-sgd");
+  still.update.lr = 0;
+  EXPECT_EQ(trained(options), trained(still));
+}
+
+TEST(Equalities, SmaAtBetaOneIsGroupWiseDpSgdBitForBit) {
+  for (GroupClip groups : {GroupClip::shared, GroupClip::each}) {
+    PrivateOptions sma = noisy("sma-dp-sgd"), plain = noisy("dp-sgd");
+    sma.memory.beta = 1;
+    sma.clip.group_clip = plain.clip.group_clip = groups;
+    EXPECT_EQ(trained(sma), trained(plain));
+    sma.memory.beta = .9;
+    EXPECT_NE(trained(sma), trained(plain));
+  }
+}
+
+TEST(Equalities, AStageAskedForIsTheMethodsOwn) {
+  const auto expect = [](const std::string& method, const StageOptions& stages) {
+    PrivateOptions asked = noisy("dp-sgd"), own = noisy(method);
+    asked.stages = stages;
+    EXPECT_EQ(trained(asked), trained(own)) << method;
+  };
+  expect("fo-dp-sgd", {.release = ReleaseKind::fractional});
+  expect("sma-dp-sgd", {.release = ReleaseKind::spectral});
+  expect("bandmf", {.release = ReleaseKind::banded});
+  expect("post-fm-dp-sgd", {.filter = FilterKind::memory});
+  expect("doppler", {.filter = FilterKind::low_pass});
+  expect("momentum", {.update = UpdateKind::momentum});
+  expect("dp-adam", {.update = UpdateKind::adam});
+  expect("dp-adambc", {.update = UpdateKind::adambc});
+  expect("dp-adamw", {.update = UpdateKind::adamw});
+}
+
+TEST(Equalities, AutomaticClippingIsDpSgdWhereEveryNormIsLarge) {
+  PrivateOptions flat = noisy("dp-sgd"), automatic = flat;
+  flat.clip.clip_norm = automatic.clip.clip_norm = 1e-3;
+  automatic.clip.clipping = Clipping::automatic;
+  const std::vector<float> a = trained(flat), b = trained(automatic);
+  double moved = 0, apart = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) moved += std::pow(a[i] - start()[i], 2), apart += std::pow(a[i] - b[i], 2);
+  EXPECT_LT(std::sqrt(apart / moved), .02);  // norms here are about 1: .01 of each
+}
+
+// On one transcript y: DiSK's filter starts at y_0, FO with K = 2 at beta*y_0; the difference dies out as (1-beta)^(t+1)*y_0.
+TEST(Equalities, DiskWithoutLookAheadAndFoWithWindowTwoDifferByTheStart) {
+  constexpr std::int64_t kSize = 500;
+  const double sigma = 1.1, beta = .7;
+  KnownSum known(kSize);
+  const RunKey key = RunKey::from_insecure_seed(5);
+  const RandomStream noise(key, Purpose::noise);
+  Ledger fo_ledger, ledger;
+  FractionalMechanism fo(sigma, resolve({.beta = beta, .window = 2}, 1, 1));
+  GaussianMechanism plain(sigma / beta);
+  Kalman disk({.disk_kappa = beta});
+  std::vector<float> first;
+  for (int t = 0; t < 12; ++t) {
+    const Rows rows = random_rows(4, kSize, t);
+    ClippedSum a = known.of(rows), b = known.of(rows);
+    Charge fo_charge = fo_ledger.charge(fo.event(a)), charge = ledger.charge(plain.event(b));
+    const Release with_memory = fo.release(std::move(a), fo_charge, noise), y = plain.release(std::move(b), charge, noise);
+    if (t == 0) first.assign(y.values().begin(), y.values().end());
+    const std::span<const float> filtered = disk.apply(y.values());
+    for (std::int64_t i = 0; i < kSize; ++i)
+      ASSERT_NEAR(filtered[i] - with_memory.values()[i], std::pow(1 - beta, t + 1) * first[i], 2e-6) << t;
+  }
+}
+
+// A false alarm in 2e6, for each pair.
+TEST(Equalities, ReleasesOfOneStepHaveIndependentNoise) {
+  PrivateOptions options = noisy("dp-sam");
+  options.privacy.sample_rate = 1e-9;  // empty lots: releases are noise
+  SmallRun run(problem(), start(), options);
+  PrivateSteps& s = run.steps();
+  std::vector<std::vector<float>> releases;
+  for (int step = 0; step < 3; ++step) {
+    const Lot lot = s.sample({.queries = 2});
+    for (int query = 0; query < 2; ++query) {
+      const Release release = s.release(s.clipped_sum(lot));
+      releases.emplace_back(release.values().begin(), release.values().end());
+    }
+    EXPECT_THROW(s.clipped_sum(lot), PrivacyError) << "a third sum of a lot for two";
+  }
+  EXPECT_EQ(s.events().size(), 1u);
+  EXPECT_EQ(total_count(s.events()), 3) << "two releases of one lot are one event";
+  const double size = static_cast<double>(releases[0].size()), sd = .8 * std::sqrt(2);
+  for (std::size_t a = 0; a < releases.size(); ++a)
+    for (std::size_t b = 0; b <= a; ++b) {
+      double product = 0;
+      for (std::size_t i = 0; i < releases[a].size(); ++i) product += double(releases[a][i]) * releases[b][i] / (sd * sd);
+      if (a == b)
+        EXPECT_NEAR(product / size, 1, 5 * std::sqrt(2 / size)) << "each at sqrt(2)*sigma";
+      else
+        EXPECT_LT(std::abs(product), 5 * std::sqrt(size)) << a << " " << b;
+    }
+}
+
+TEST(Charges, EveryMethodIsChargedWhatWasPlanned) {
+  for (const std::string& method : all_methods()) {
+    SCOPED_TRACE(method);
+    SmallRun run(problem(), start(), noisy(method));
+    PrivateSteps& steps = run.steps();
+    while (!steps.done()) steps.step();
+    EXPECT_THAT(steps.events(), ::testing::UnorderedElementsAreArray(steps.plan().events));
+    EXPECT_EQ(steps.epsilon(), steps.plan().spent.epsilon);
+  }
+}
+
+TEST(Charges, EveryMethodStaysWithinItsBudget) {
+  for (const std::string& method : all_methods()) {
+    SCOPED_TRACE(method);
+    PrivateOptions options = noisy(method);
+    options.privacy = {.epsilon = 2, .delta = 1e-4, .sample_rate = .2, .steps = 5};
+    options.adaptive.count_noise = 20;
+    SmallRun run(problem(), start(), options);
+    PrivateSteps& steps = run.steps();
+    while (!steps.done()) steps.step();
+    EXPECT_LE(steps.epsilon(), 2);
+    EXPECT_GT(steps.epsilon(), 1.99);
+    EXPECT_THROW(for (int more = 0; more < 9; ++more) steps.step(), PrivacyError);  // bandmf's last cycle has room for a step
+    EXPECT_LE(steps.epsilon(), 2);
+  }
+}
+
+TEST(Charges, EventsAreThoseOfTheMethodsPage) {
+  const auto events = [](const std::string& method) {
+    PrivateOptions options = noisy(method);
+    return ideal(SmallRun(problem(), start(), options).steps().plan().events);
+  };
+  const Composed plain = {Event::poisson_gaussian(.3, .8), 7}, memory = {Event::poisson_gaussian(.3, .8 / .9), 7};
+  for (const char* method : {"dp-sgd", "post-fm-dp-sgd", "momentum", "dp-adam", "dp-adambc", "dp-adamw", "adp-adamw", "dp-sat", "dp-sam",
+                             "dp-adam-ac", "doppler", "disk"})
+    EXPECT_EQ(events(method), Events{plain}) << method;
+  EXPECT_EQ(events("fo-dp-sgd"), Events{memory});
+  EXPECT_EQ(events("sma-dp-sgd"), Events{memory});
+  EXPECT_EQ(events("annealed-dp-sgd"), (Events{plain, {Event::poisson_gaussian(.3, 1.6), 7}}));
+  EXPECT_EQ(events("dp-is"), (Events{{Event::poisson_gaussian(.6, .8), 7}, {Event::gaussian(50), 3}}));  // an epoch is three steps
+  const Events banded = events("bandmf");
+  ASSERT_EQ(banded.size(), 1u);
+  EXPECT_DOUBLE_EQ(banded[0].event.sample_rate, .9);
+  EXPECT_EQ(banded[0].count, 3);
+}
+
+TEST(Charges, LayersClippedToCEachCostTheRootOfTheirNumber) {
+  PrivateOptions options = noisy("sma-dp-sgd");
+  options.clip.group_clip = GroupClip::each;
+  const Plan& plan = SmallRun(problem(), start(), options).steps().plan();
+  EXPECT_NEAR(plan.events[0].event.noise_multiplier, .8 / (.9 * std::sqrt(3)), 1e-12);
+}
+
+TEST(Charges, SchedulesAreChargedStepByStep) {
+  PrivateOptions options = noisy("fo-dp-sgd");
+  options.privacy = {.noise_multiplier = Schedule::list({1.2, .9, .9, 1}), .sample_rate = Schedule::linear(.1, .3), .steps = 4};
+  options.memory.beta = Schedule::linear(.9, .6);
+  SmallRun run(problem(), start(), options);
+  while (!run.steps().done()) run.steps().step();
+  Events expected;
+  const double sigma[] = {1.2, .9, .9, 1};
+  for (int t = 0; t < 4; ++t)
+    expected.push_back({Event::poisson_gaussian(Schedule::linear(.1, .3).at(t, 4), sigma[t] / Schedule::linear(.9, .6).at(t, 4)), 1});
+  EXPECT_EQ(ideal(run.steps().events()), expected);
+  EXPECT_EQ(run.steps().expected_lot(), 18);
+}
+
+TEST(Charges, RejectedAttemptsArePaidForToo) {
+  PrivateOptions options = noisy("annealed-dp-sgd");
+  options.annealing.acceptance = -1e9;
+  SmallRun run(problem(), start(), options);
+  const std::vector<float> before = run.theta();
+  while (!run.steps().done()) run.steps().step();
+  EXPECT_EQ(run.theta(), before);
+  EXPECT_EQ(total_count(run.steps().events()), 14);
+}
+
+TEST(Methods, GoBackExactlyFromWhereTheyLooked) {
+  for (const char* method : {"dp-sat", "dp-sam", "disk"}) {
+    PrivateOptions options = noisy(method);
+    options.update.lr = 0;
+    options.sharpness.rho = .3;
+    SmallRun run(problem(), start(), options);
+    const std::vector<float> before = run.theta();
+    while (!run.steps().done()) run.steps().step();
+    EXPECT_EQ(run.theta(), before) << method;
+  }
+}
+
+TEST(Methods, ThreadsChangeNothing) {
+  for (const std::string& method : all_methods()) {
+    PrivateOptions one = noisy(method), two = one;
+    one.speed.threads = 1;
+    two.speed.threads = 2;
+    one.speed.physical_batch = two.speed.physical_batch = 8;
+    EXPECT_EQ(trained(one), trained(two)) << method;
+  }
+}
+
+TEST(Methods, DpIsIsUnbiasedAndKeepsByNorm) {
+  // Rows kept at random: the mean release over many runs is the clipped sum over all rows times q. 5 standard errors.
+  PrivateOptions options = noisy("dp-is");
+  options.privacy = {.noise_multiplier = 0.0, .sample_rate = .2, .steps = 400};
+  options.update.lr = 0;
+  options.clip.clip_norm = 3;
+  SmallRun run(problem(), start(), options);
+  const std::vector<float> mean_sum = [&] {
+    PrivateOptions whole = noisy("dp-sgd");
+    whole.privacy = {.noise_multiplier = 0.0, .sample_rate = 1.0, .steps = 1};
+    whole.clip.clip_norm = 3;
+    SmallRun all(problem(), start(), whole);
+    const Release release = all.steps().release(all.steps().clipped_sum(all.steps().sample()));
+    return std::vector<float>(release.values().begin(), release.values().end());
+  }();
+  PrivateSteps& s = run.steps();
+  const Release total = s.release(s.norm_total(s.sample({.sample_rate = 1}), 0));
+  const double K = std::max(total.scalar("norm_total"), 60 * 3 / 2.), rate = 12 * 3 / K;
+  double squared = 0, product = 0, norm = 0;
+  std::vector<double> mean(mean_sum.size());
+  constexpr int kRuns = 400;
+  for (int t = 0; t < kRuns; ++t) {
+    const Release release = s.release(s.importance_sum(s.sample({.sample_rate = rate, .charged_rate = .4}), K / 60));
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += release.values()[i] / double(kRuns);
+  }
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    const double expected = .2 * mean_sum[i];
+    squared += std::pow(mean[i] - expected, 2);
+    product += mean[i] * expected;
+    norm += expected * expected;
+  }
+  EXPECT_NEAR(product / norm, 1, .1);
+  EXPECT_LT(std::sqrt(squared / norm), .25);
+}
+
+std::string complaint(const PrivateOptions& options) {
+  try {
+    SmallRun(problem(), start(), options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Methods, PairingsThatCannotBeRightAreRefused) {
+  PrivateOptions options = noisy("dp-adambc");
+  options.stages.release = ReleaseKind::spectral;
+  EXPECT_THAT(complaint(options), HasSubstr("use --update adam"));
+  options = noisy("doppler");
+  options.stages.update = UpdateKind::adambc;
+  EXPECT_THAT(complaint(options), HasSubstr("the noise in a filtered gradient is not known"));
+  options = noisy("dp-sam");
+  options.stages.release = ReleaseKind::banded;
+  EXPECT_THAT(complaint(options), HasSubstr("--release banded"));
+  options = noisy("dp-adam-ac");
+  options.clip.clipping = Clipping::flat;
+  EXPECT_THAT(complaint(options), HasSubstr("adaptive"));
+  options = noisy("dp-is");
+  options.clip.clipping = Clipping::adaptive;
+  EXPECT_THAT(complaint(options), HasSubstr("whole gradient"));
+  options = noisy("bandmf");
+  options.bands.bands = 4;
+  EXPECT_THAT(complaint(options), HasSubstr("must be at most 1"));
+  options = noisy("dp-sgd");
+  options.clip.clipping = Clipping::adaptive;
+  options.adaptive.count_noise = .4;
+  EXPECT_THAT(complaint(options), HasSubstr("--count-noise"));
+  options = noisy("dp-is");
+  options.privacy.sample_rate = Schedule::linear(.1, .2);
+  EXPECT_THAT(complaint(options), HasSubstr("does not vary"));
+  options = noisy("fo-dp-sgd");
+  options.memory.beta = Schedule::list({.9, .8, .7, .6, .5, .4, .3, .2});
+  EXPECT_THAT(complaint(options), HasSubstr("--beta"));
+  options = noisy("dp-sgd");
+  options.privacy.noise_multiplier = Schedule::linear(1, 0);
+  EXPECT_THAT(complaint(options), HasSubstr("above 0"));
+  options = noisy("dp-sgd");
+  options.memory.denoise = Denoise::shrink;
+  EXPECT_THAT(complaint(options), HasSubstr("--denoise"));
+}
+
+TEST(Methods, AveragesAreEvaluatedAndTrainingGoesOnFromTheLastParameters) {
+  for (Averaging kind : {Averaging::ema, Averaging::polynomial}) {
+    PrivateOptions plain = noisy("dp-sgd"), averaged = plain;
+    averaged.averaging = {.averaging = kind, .averaging_decay = .5};
+    SmallRun a(problem(), start(), plain), b(problem(), start(), averaged);
+    while (!a.steps().done()) {
+      a.steps().step();
+      b.steps().step();
+      EXPECT_EQ(a.theta(), b.theta());
+      EXPECT_EQ(a.averaged(), a.theta());
+    }
+    EXPECT_NE(b.averaged(), b.theta());
+    EXPECT_EQ(b.theta(), a.theta()) << "restored";
+  }
+}
+
+}  // namespace
+}  // namespace fodp
