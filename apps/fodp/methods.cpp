@@ -15,8 +15,8 @@ nlohmann::ordered_json options_json(const MethodEntry& method) {
   MethodOptions options;
   const Stages stages = resolve_stages(options, method);
   MethodOptions::for_each_part(options, [&](std::string_view, const auto& part) {
-    if (!stages.read(part)) return;
     for_each_field(part, [&](const auto& field, const auto& value) {
+      if (!stages.read(part, field.name)) return;
       nlohmann::ordered_json usual = FieldText<std::remove_cvref_t<decltype(value)>>::json(value);
       if (usual.is_null()) usual = field.default_text;
       list.push_back({{"name", field.name}, {"default", usual}, {"help", field.help}});
@@ -25,7 +25,10 @@ nlohmann::ordered_json options_json(const MethodEntry& method) {
   return list;
 }
 
-std::string text_of(const nlohmann::ordered_json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string text_of(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number() ? number_text(value.get<double>()) : value.dump();
+}
 
 nlohmann::ordered_json method_json(const MethodEntry& method) {
   nlohmann::ordered_json out = {{"name", method.name},

@@ -26,10 +26,13 @@ void warn_unused_options(const Plan& plan, const Flags& flags) {
   if (flags.given("hidden") && model != ModelKind::mlp)
     warn(fmt::format("--hidden has no effect: it is for the mlp, not the {}", enum_name(model)));
   if (flags.given("activation") && model == ModelKind::resnet) warn("--activation has no effect: the resnet's is relu");
-  MethodOptions::for_each_part(plan.options, [&](std::string_view heading, const auto& part) {
-    if (plan.stages.read(part)) return;
+  const Stages& stages = plan.stages;
+  MethodOptions::for_each_part(plan.options, [&](std::string_view, const auto& part) {
     for_each_field(part, [&](const auto& field, const auto&) {
-      if (flags.given(field.name)) warn(fmt::format("--{} has no effect: it is for {}, which this run does not use", field.name, heading));
+      if (flags.given(field.name) && !stages.read(part, field.name))
+        warn(fmt::format("--{} has no effect on {} with release {}, filter {}, update {}, clipping {}, averaging {}", field.name,
+                         plan.method->name, enum_name(stages.release), enum_name(stages.filter), enum_name(stages.update),
+                         enum_name(stages.clipping), enum_name(stages.averaging)));
     });
   });
 }

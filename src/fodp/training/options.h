@@ -177,6 +177,23 @@ struct Stages {
   bool read(const SharpnessOptions&) const { return own == OwnOptions::sharpness; }
   bool read(const AnnealingOptions&) const { return own == OwnOptions::annealing; }
   bool read(const ImportanceOptions&) const { return own == OwnOptions::importance; }
+
+  // Whether this option of a part is read: some parts serve several choices.
+  template <class Part>
+  bool read(const Part& part, std::string_view option) const {
+    if (!read(part)) return false;
+    if (option == "weight-decay") return update == UpdateKind::adamw;
+    if (option == "adambc-floor") return update == UpdateKind::adambc;
+    if (option == "adam-stability") return update != UpdateKind::adambc;
+    if (option == "averaging-decay") return averaging == Averaging::ema;
+    if (option == "averaging-power") return averaging == Averaging::polynomial;
+    if constexpr (std::same_as<Part, FractionalOptions>) {
+      if (option == "denoise") return release == ReleaseKind::fractional;
+      const bool kernels = release == ReleaseKind::fractional || filter == FilterKind::memory;
+      return kernels || option == "beta" || option == "alpha" || option == "window" || option == "gamma" || option == "stability";
+    }
+    return true;
+  }
 };
 
 struct TrainOptions : MethodOptions {
