@@ -142,6 +142,9 @@ void resolve_noise(Plan& plan) {
     check_input(plan.noise_multiplier.constant() || plan.noise_multiplier.least() > 0,
                 "--noise-multiplier {}: a step without noise makes the whole run public; give values above 0",
                 plan.noise_multiplier.text());
+    check_input(plan.noise_multiplier.constant() || (plan.stages.release != ReleaseKind::banded && !plan.method->own_sampling),
+                "--noise-multiplier {}: {} with release {} takes one that does not vary", plan.noise_multiplier.text(), plan.method->name,
+                enum_name(plan.stages.release));
   } else {
     if (!privacy.epsilon) privacy.epsilon = kDefaultEpsilon;
     plan.budget = Budget{*privacy.epsilon, privacy.delta};
