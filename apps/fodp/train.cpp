@@ -106,7 +106,9 @@ int train(const Words& words) {
   if (directory) directory->finish(plan, result, trainer.state());
   if (options.run.save) save_state_dict(trainer.state(), *options.run.save);
   if (flags.json()) return print_json(summary_json(plan, &result)), 0;
-  fmt::print("Test accuracy {:.2f}% after {} steps in {:.1f} s\n\n{}", 100 * result.evaluations.back().test_accuracy, result.steps,
+  const std::string of =
+      plan.stages.averaging == Averaging::none ? "" : fmt::format(" of the averaged parameters ({})", enum_name(plan.stages.averaging));
+  fmt::print("Test accuracy {:.2f}%{} after {} steps in {:.1f} s\n\n{}", 100 * result.evaluations.back().test_accuracy, of, result.steps,
              result.seconds, privacy_statement(plan, &result));
   if (options.run.out) fmt::print("\nIn {}: config.json, metrics.jsonl, summary.json, model.pt\n", *options.run.out);
   return 0;

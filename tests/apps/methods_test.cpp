@@ -1,5 +1,6 @@
 // The methods from the outside: what they cost before a run, what is told of them, and that each trains.
 #include <cmath>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -95,6 +96,23 @@ TEST_F(Commands, TheMethodsPageSaysWhatTheProgramSays) {
   for (const MethodEntry& entry : method_table())
     for (std::string_view text : {entry.event, entry.source, entry.reading, entry.alias_reason})
       EXPECT_THAT(page, HasSubstr(std::string(text))) << entry.name << ": run scripts/methods-page";
+}
+
+// Every line of code that docs/adding-a-method.md shows stands in the tree.
+TEST_F(Commands, TheWalkThroughShowsTheRealMethod) {
+  const std::string code = content(FODP_SOURCE_DIR "/src/fodp/methods/dp_sat.cpp") + content(FODP_SOURCE_DIR "/src/fodp/methods/table.cpp");
+  std::istringstream page(content(FODP_SOURCE_DIR "/docs/adding-a-method.md"));
+  bool in_code = false;
+  int lines = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("```")) {
+      in_code = !in_code;
+    } else if (in_code) {
+      EXPECT_THAT(code, HasSubstr(line + "\n"));
+      ++lines;
+    }
+  }
+  EXPECT_GT(lines, 20);
 }
 
 TEST_F(Commands, AnAliasSaysWhatItIs) {

@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kAdpAdamW = {
+extern const MethodEntry kAdpAdamW = {
     .name = "adp-adamw",
     .summary = "DP-AdamW with a clip norm that follows a quantile of the gradient norms",
     .formula = "C_{t+1} = C_t*exp(-.2*(b_t - .5)), b_t the noisy share of unclipped rows;  m, v, theta as DP-AdamW",

@@ -28,7 +28,7 @@ class AnnealedDpSgd : public Method {
 
 }  // namespace
 
-const MethodEntry kAnnealedDpSgd = {
+extern const MethodEntry kAnnealedDpSgd = {
     .name = "annealed-dp-sgd",
     .summary = "tries a DP-SGD step and keeps it only if a noisy look at the loss of a fresh lot says that it fell",
     .formula =

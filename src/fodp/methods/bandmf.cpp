@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kBandMf = {
+extern const MethodEntry kBandMf = {
     .name = "bandmf",
     .summary = "DP-SGD with noise correlated over b steps so that it cancels, and records that take part every b-th step at most",
     .formula = "xi_t = (z_t - sum_{k<b} c_k*xi_{t-k})/c_0;  S_t = s_t + sigma*C*xi_t;  theta <- theta - lr*S_t/L",

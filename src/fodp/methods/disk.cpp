@@ -29,7 +29,7 @@ class Disk : public Method {
 
 }  // namespace
 
-const MethodEntry kDisk = {
+extern const MethodEntry kDisk = {
     .name = "disk",
     .summary = "a simplified Kalman filter of private gradients that are taken where the last step points",
     .formula =

@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kDoppler = {
+extern const MethodEntry kDoppler = {
     .name = "doppler",
     .summary = "DP-SGD's releases through a low-pass filter: the noise is white, the signal slow",
     .formula = "m_t = -sum_r a_r*m_{t-r} + sum_r b_r*g_{t-r}, over the same filter of ones;  theta <- theta - lr*m_t",

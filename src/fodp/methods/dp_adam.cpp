@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kDpAdam = {
+extern const MethodEntry kDpAdam = {
     .name = "dp-adam",
     .summary = "DP-SGD's release, Adam's step: every coordinate is scaled by its own second moment, noise included",
     .formula = "g = S_t/L;  m <- .9*m + .1*g;  v <- .999*v + .001*g^2;  theta <- theta - lr*mhat/(sqrt(vhat) + 1e-8)",

@@ -24,7 +24,7 @@ class DpAdamAc : public Method {
 
 }  // namespace
 
-const MethodEntry kDpAdamAc = {
+extern const MethodEntry kDpAdamAc = {
     .name = "dp-adam-ac",
     .summary = "DP-AdamW with adaptive clipping, a learning rate that follows the noisy clip rate, and averaged weights",
     .formula =

@@ -4,7 +4,7 @@
 
 namespace fodp {
 
-const MethodEntry kDpAdamBc = {
+extern const MethodEntry kDpAdamBc = {
     .name = "dp-adambc",
     .summary = "DP-Adam with the known variance of the noise subtracted from the second moment",
     .formula = "m, v as DP-Adam;  Phi = (sigma*C/L)^2;  theta <- theta - lr*mhat/sqrt(max(vhat - Phi, floor))",

@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kDpAdamW = {
+extern const MethodEntry kDpAdamW = {
     .name = "dp-adamw",
     .summary = "DP-Adam with decoupled weight decay",
     .formula = "m, v as DP-Adam;  theta <- theta - lr*(mhat/(sqrt(vhat) + 1e-8) + decay*theta)",

@@ -40,7 +40,7 @@ class DpIs : public Method {
 
 }  // namespace
 
-const MethodEntry kDpIs = {
+extern const MethodEntry kDpIs = {
     .name = "dp-is",
     .summary = "importance sampling: rows are kept in proportion to their gradient's norm and then count alike",
     .formula =

@@ -23,7 +23,7 @@ class DpSam : public Method {
 
 }  // namespace
 
-const MethodEntry kDpSam = {
+extern const MethodEntry kDpSam = {
     .name = "dp-sam",
     .summary = "sharpness-aware: one private gradient to climb by, a second one of the same lot, taken there, to descend by",
     .formula = "P = s_t(theta) + sqrt(2)*sigma*C*Z;  e = rho*P/|P|;  S_t = s_t(theta + e) + sqrt(2)*sigma*C*Z';  theta <- theta - lr*S_t/L",

@@ -25,7 +25,7 @@ class DpSat : public Method {
 
 }  // namespace
 
-const MethodEntry kDpSat = {
+extern const MethodEntry kDpSat = {
     .name = "dp-sat",
     .summary = "sharpness-aware: the gradient is taken where the previous release would climb to",
     .formula = "e = rho*S_{t-1}/|S_{t-1}| (0 at first);  S_t = s_t(theta + e) + sigma*C*Z_t;  theta <- theta - lr*S_t/L",

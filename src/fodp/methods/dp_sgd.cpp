@@ -18,7 +18,7 @@ class PlainStep : public Method {
 
 std::unique_ptr<Method> make_plain_step(const MethodContext&) { return std::make_unique<PlainStep>(); }
 
-const MethodEntry kDpSgd = {
+extern const MethodEntry kDpSgd = {
     .name = "dp-sgd",
     .summary = "clip each example's gradient, sum over a Poisson lot, add Gaussian noise, descend",
     .formula = "S_t = s_t + sigma*C*Z_t;  theta <- theta - lr*S_t/L",

@@ -4,7 +4,7 @@
 
 namespace fodp {
 
-const MethodEntry kFoDpSgd = {
+extern const MethodEntry kFoDpSgd = {
     .name = "fo-dp-sgd",
     .summary =
         "DP-SGD whose released query blends the current clipped sum with a fractional, tempered, confidence-aware memory of past releases",

@@ -72,8 +72,4 @@ struct MethodEntry {
 std::span<const MethodEntry> method_table();
 const MethodEntry& find_method(std::string_view name);  // or alias; InputError with the nearest name
 
-// Each method's file defines its line of the table.
-extern const MethodEntry kFoDpSgd, kDpSgd, kPostFmDpSgd, kSmaDpSgd, kMomentum, kDpAdam, kDpAdamBc, kDpAdamW, kAdpAdamW, kDpSat, kDpSam,
-    kAnnealedDpSgd, kDpIs, kDpAdamAc, kDoppler, kDisk, kBandMf;
-
 }  // namespace fodp

@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kMomentum = {
+extern const MethodEntry kMomentum = {
     .name = "momentum",
     .summary = "DP-SGD's release; steps along an average (ema) or a decaying sum (heavy ball) of past gradients",
     .formula = "g = S_t/L;  ema: m <- mu*m + (1-mu)*g, theta <- theta - lr*m/(1-mu^t);  heavy-ball: v <- mu*v + g, theta <- theta - lr*v",

@@ -3,7 +3,7 @@
 
 namespace fodp {
 
-const MethodEntry kPostFmDpSgd = {
+extern const MethodEntry kPostFmDpSgd = {
     .name = "post-fm-dp-sgd",
     .summary = "DP-SGD's release; the fractional memory of past releases is blended in afterwards, as post-processing",
     .formula = "y_t = (s_t + sigma*C*Z_t)/L;  v_t = beta*y_t + (1-beta)*sum_j ahat_{t,j}*y_{t-j};  theta <- theta - lr*v_t",

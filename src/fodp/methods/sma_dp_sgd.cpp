@@ -4,7 +4,7 @@
 
 namespace fodp {
 
-const MethodEntry kSmaDpSgd = {
+extern const MethodEntry kSmaDpSgd = {
     .name = "sma-dp-sgd",
     .summary = "layer-wise memory of past releases, tempered by the power law of the layer's singular values and gated by cosine and norm",
     .formula =

@@ -3,9 +3,32 @@
 
 namespace fodp {
 
+// Every method, in the order of the lists people see: one line each.
+#define FODP_METHODS(M) \
+  M(kFoDpSgd)           \
+  M(kDpSgd)             \
+  M(kPostFmDpSgd)       \
+  M(kSmaDpSgd)          \
+  M(kMomentum)          \
+  M(kDpAdam)            \
+  M(kDpAdamBc)          \
+  M(kDpAdamW)           \
+  M(kAdpAdamW)          \
+  M(kDpSat)             \
+  M(kDpSam)             \
+  M(kAnnealedDpSgd)     \
+  M(kDpIs)              \
+  M(kDpAdamAc)          \
+  M(kDoppler)           \
+  M(kDisk)              \
+  M(kBandMf)
+
+#define FODP_DECLARE(entry) extern const MethodEntry entry;
+FODP_METHODS(FODP_DECLARE)
+
 std::span<const MethodEntry> method_table() {
-  static const MethodEntry table[] = {kFoDpSgd, kDpSgd, kPostFmDpSgd,   kSmaDpSgd, kMomentum, kDpAdam,  kDpAdamBc, kDpAdamW, kAdpAdamW,
-                                      kDpSat,   kDpSam, kAnnealedDpSgd, kDpIs,     kDpAdamAc, kDoppler, kDisk,     kBandMf};
+#define FODP_LIST(entry) entry,
+  static const MethodEntry table[] = {FODP_METHODS(FODP_LIST)};
   return table;
 }
 

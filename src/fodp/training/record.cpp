@@ -161,7 +161,8 @@ void check_can_write(const std::filesystem::path& file) {
               "--save {}: the ending '{}' is not known; use .pt or .safetensors", file.string(), extension);
 }
 
-RunDirectory::RunDirectory(const std::filesystem::path& directory, const Plan& plan) : directory_(directory), insecure_(plan.insecure) {
+RunDirectory::RunDirectory(const std::filesystem::path& directory, const Plan& plan)
+    : directory_(directory), insecure_(plan.insecure), averaging_(plan.stages.averaging) {
   check_can_make_run(directory);
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -174,6 +175,7 @@ RunDirectory::RunDirectory(const std::filesystem::path& directory, const Plan& p
 void RunDirectory::add(const Evaluation& evaluation) {
   nlohmann::ordered_json line = evaluation_json(evaluation);
   if (!insecure_.empty()) line["insecure"] = insecure_;
+  if (averaging_ != Averaging::none) line["averaging"] = enum_name(averaging_);
   metrics_ << line.dump() + "\n" << std::flush;
   check_fault(metrics_.good(), "{}: writing failed", (directory_ / "metrics.jsonl").string());
 }

@@ -31,6 +31,7 @@ class RunDirectory {
  private:
   std::filesystem::path directory_;
   std::vector<std::string> insecure_;  // stands in every line
+  Averaging averaging_;                // likewise, where there is one
   std::ofstream metrics_;
 };
 
