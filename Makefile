@@ -21,6 +21,7 @@ bench: packages
 	@cmake --build --preset release --target bench_accounting bench_step -j $(JOBS) >/dev/null
 	@build/release/benchmarks/bench_accounting
 	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step
+	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step methods
 
 # The suites under the sanitizers: everything under address and undefined, what does not enter LibTorch under thread.
 sanitize: packages

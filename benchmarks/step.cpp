@@ -1,6 +1,7 @@
 // What privacy costs: the time and memory of a private step against a plain LibTorch step on the same model and the same rows.
 //
 //   bench_step                        times, as ratios of alternating runs in one process
+//   bench_step methods                a step of each method over one of DP-SGD, likewise
 //   bench_step memory MODEL plain     peak memory of a process that takes a few steps of one kind
 //   bench_step memory MODEL private
 //
@@ -51,14 +52,18 @@ class Bench {
     targets_ = at::randint(c.shape.classes, {rows_}, at::kLong);
   }
 
-  void make_private() {
+  void make_private(const std::string& method = "fo-dp-sgd") {
+    PrivateOptions options{.method = method};
+    options.privacy = {.noise_multiplier = 1, .sample_rate = 1, .steps = 1000};
+    options.update.lr = .001;
+    options.bands.bands = 1;
     steps_ = std::make_unique<PrivateSteps>(
         *model_.module, [this](const at::Tensor& x, const at::Tensor& y) { return row_cross_entropy(model_.forward(x), y); },
         TrainingRows{rows_,
                      [this](std::span<const std::int64_t> rows) {
                        return Batch{inputs_.slice(0, rows.front(), rows.back() + 1), targets_.slice(0, rows.front(), rows.back() + 1)};
                      }},
-        PrivateOptions{.privacy = {.noise_multiplier = 1, .sample_rate = 1, .steps = 1000}, .update = {.lr = .1}});
+        options);
   }
 
   void private_step() { steps_->step(); }
@@ -110,6 +115,23 @@ void compare_times() {
   }
 }
 
+void compare_methods() {
+  std::printf("| method | a step over DP-SGD's |\n|---|---|\n");
+  for (const MethodEntry& entry : method_table()) {
+    Bench plain(kCases[0]), other(kCases[0]);
+    plain.make_private("dp-sgd");
+    other.make_private(std::string(entry.name));
+    plain.private_step();
+    other.private_step();
+    std::vector<double> ratios;
+    for (int i = 0; i < 41; ++i) {
+      const double reference = milliseconds([&] { plain.private_step(); });
+      ratios.push_back(milliseconds([&] { other.private_step(); }) / reference);
+    }
+    std::printf("| %s | %.2f |\n", std::string(entry.name).c_str(), median(ratios));
+  }
+}
+
 int measure_memory(const std::string& model, const std::string& kind) {
   const auto found = std::ranges::find(kCases, model, &Case::name);
   if (found == std::end(kCases) || (kind != "plain" && kind != "private")) return 2;
@@ -127,6 +149,7 @@ int measure_memory(const std::string& model, const std::string& kind) {
 int main(int argc, char** argv) {
   use_threads(default_threads());
   if (argc == 4 && std::string(argv[1]) == "memory") return measure_memory(argv[2], argv[3]);
+  if (argc == 2 && std::string(argv[1]) == "methods") return compare_methods(), 0;
   if (argc != 1) return 2;
   compare_times();
   return 0;

@@ -93,7 +93,8 @@ int train(const Words& words) {
   if (options.run.save) check_can_write(*options.run.save);
 
   const Dataset data = load_dataset(options.data);
-  plan = make_plan(options, {data.train.size(), data.test.size()});
+  if (data.train.size() != plan.train_examples || data.test.size() != plan.test_examples)
+    plan = make_plan(options, {data.train.size(), data.test.size()});
   print_warnings(plan, flags);
   if (!flags.quiet()) print_plan(plan);
 
