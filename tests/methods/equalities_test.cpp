@@ -302,6 +302,24 @@ TEST(Methods, DpIsIsUnbiasedAndKeepsByNorm) {
   EXPECT_LT(std::sqrt(squared / norm), .25);
 }
 
+// Full lots whose total norm is below L*C: the method still moves along the mean gradient, neither shorter nor longer.
+TEST(Methods, DpIsKeepsItsLengthWhereEveryRowIsACandidate) {
+  PrivateOptions options = noisy("dp-is"), plain = noisy("dp-sgd");
+  for (PrivateOptions* o : {&options, &plain}) {
+    o->privacy = {.noise_multiplier = 0.0, .sample_rate = 1.0, .steps = 300};
+    o->update.lr = 1e-4;  // so short that the gradient stays what it is
+    o->clip.clip_norm = 5;
+  }
+  const std::vector<float> end = trained(options), expected = trained(plain);
+  double product = 0, squared = 0;
+  for (std::size_t i = 0; i < end.size(); ++i) {
+    const double moved = expected[i] - start()[i];
+    product += moved * (end[i] - start()[i]);
+    squared += moved * moved;
+  }
+  EXPECT_NEAR(product / squared, 1, .1);
+}
+
 std::string complaint(const PrivateOptions& options) {
   try {
     SmallRun(problem(), start(), options);
