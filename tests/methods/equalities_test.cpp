@@ -306,7 +306,7 @@ TEST(Methods, DpIsIsUnbiasedAndKeepsByNorm) {
 TEST(Methods, DpIsKeepsItsLengthWhereEveryRowIsACandidate) {
   PrivateOptions options = noisy("dp-is"), plain = noisy("dp-sgd");
   for (PrivateOptions* o : {&options, &plain}) {
-    o->privacy = {.noise_multiplier = 0.0, .sample_rate = 1.0, .steps = 300};
+    o->privacy = {.noise_multiplier = 0.0, .sample_rate = 1.0, .steps = 120};
     o->update.lr = 1e-4;  // so short that the gradient stays what it is
     o->clip.clip_norm = 5;
   }
