@@ -10,7 +10,7 @@ extern const MethodEntry kDpAdamBc = {
     .formula = "m, v as DP-Adam;  Phi = (sigma*C/L)^2;  theta <- theta - lr*mhat/sqrt(max(vhat - Phi, floor))",
     .event = "SGM(q, sigma)",
     .update = UpdateKind::adambc,
-    .defaults = {{{"lr", ".01"}}},
+    .defaults = {{{"lr", ".005"}}},
     .source = "Tang, Shpilevskiy and Lecuyer, DP-AdamBC: Your DP-Adam Is Actually DP-SGD, AAAI 2024",
     .reading =
         "the floor is 1e-6 here (--adambc-floor). On a release with fractional memory Phi is that release's noise variance, by linearity "
