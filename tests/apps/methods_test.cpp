@@ -49,8 +49,8 @@ TEST_F(Commands, ExtraQueriesAreStated) {
   EXPECT_EQ(annealed[1]["effective_noise_multiplier"], 3);
   EXPECT_EQ(annealed[1]["count"], 6250);
   const nlohmann::json banded = json("train --method bandmf" + kPaper)["event"];
-  EXPECT_EQ(banded[0]["count"], 782);
-  EXPECT_EQ(banded[0]["sample_rate"], .32);
+  EXPECT_EQ(banded[0]["count"], 1563);
+  EXPECT_EQ(banded[0]["sample_rate"], .16);
 }
 
 TEST_F(Commands, SchedulesAreChargedPerStep) {

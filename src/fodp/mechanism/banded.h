@@ -17,7 +17,7 @@
 namespace fodp {
 
 struct BandOptions {
-  std::int64_t bands = 8;
+  std::int64_t bands = 4;
 
   static auto fields() {
     return std::tuple{field("bands", &BandOptions::bands, "b: over how many steps noise is correlated; records take part every b-th step",

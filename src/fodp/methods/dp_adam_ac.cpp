@@ -32,7 +32,7 @@ extern const MethodEntry kDpAdamAc = {
         "evaluated at the ema (.999) of theta",
     .event = "SGM(q, sigma), the sum and the count together",
     .update = UpdateKind::adamw,
-    .defaults = {{{"lr", ".01"}, {"clipping", "adaptive"}, {"clip-target", ".8"}, {"averaging", "ema"}}},
+    .defaults = {{{"lr", ".005"}, {"clipping", "adaptive"}, {"clip-target", ".8"}, {"averaging", "ema"}}},
     .needs_adaptive_clipping = true,
     .source = "Yang, DP-Adam-AC, arXiv 2510.05288",
     .reading =
