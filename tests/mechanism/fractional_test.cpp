@@ -8,6 +8,7 @@
 #include "fodp/base/check.h"
 #include "fodp/mechanism/gaussian.h"
 #include "known_sum.h"
+#include "mechanism/bench.h"
 #include "mechanism/dense_fractional.h"
 
 namespace fodp {
@@ -15,45 +16,10 @@ namespace {
 
 using namespace fodp::testing;
 
-// A mechanism, its ledger and its key: releases of rows that the test chooses.
-class Bench {
- public:
-  Bench(std::unique_ptr<Mechanism> mechanism, std::int64_t size, std::uint64_t seed = 1)
-      : mechanism_(std::move(mechanism)), known_(size), stream_([&] {
-          const RunKey key = RunKey::from_insecure_seed(seed);
-          return RandomStream(key, Purpose::noise);
-        }()) {}
-
-  std::vector<float> release(const Rows& rows) {
-    ClippedSum sum = known_.of(rows);
-    Charge charge = ledger_.charge(mechanism_->event(sum));
-    const Release released = mechanism_->release(std::move(sum), std::move(charge), stream_);
-    return {released.values().begin(), released.values().end()};
-  }
-
-  // The clipped sum itself.
-  Vector sum(const Rows& rows) const {
-    const std::vector<float> values = opened(known_.of(rows));
-    return {values.begin(), values.end()};
-  }
-
- private:
-  std::unique_ptr<Mechanism> mechanism_;
-  KnownSum known_;
-  Ledger ledger_;
-  RandomStream stream_;
-};
-
 FractionalParameters with(const FractionalOptions& options, double noise_norm = 1) { return resolve(options, 1, noise_norm); }
 
 std::unique_ptr<FractionalMechanism> fractional(double sigma, const FractionalParameters& p) {
   return std::make_unique<FractionalMechanism>(sigma, p);
-}
-
-double distance(const std::vector<float>& a, const Vector& b) {
-  double squared = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) squared += (a[i] - b[i]) * (a[i] - b[i]);
-  return std::sqrt(squared);
 }
 
 // All the choices that a test over every kernel goes through.
