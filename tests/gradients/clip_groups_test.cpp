@@ -55,6 +55,10 @@ class Net {
     return clipper_.clipped_sum(
         blocks, 1, [this](std::span<const std::int64_t> chosen) { return gather(chosen); }, request);
   }
+  ClippedSum norm_total(const std::vector<std::int64_t>& rows) const {
+    return clipper_.norm_total(
+        {rows}, 1, [this](std::span<const std::int64_t> chosen) { return gather(chosen); }, 0);
+  }
   Vector opened_sum(const std::vector<std::int64_t>& rows) const {
     const auto values = opened(sum(rows));
     return {values.begin(), values.end()};
@@ -184,10 +188,13 @@ TEST(ClipGroups, ARequestedClipNormTakesThePlaceOfTheOptions) {
   EXPECT_EQ(opened(asked.sum(first_rows(20), {.clip_norm = .3})), opened(given.sum(first_rows(20))));
 }
 
-TEST(ClipGroups, ImportanceIsOfWholeGradientsOnly) {
+TEST(ClipGroups, ImportanceAndNormTotalAreOfWholeGradientsOnly) {
   const Net net({.clip_norm = 1, .group_clip = GroupClip::shared});
   const Importance importance{1, [](std::int64_t) { return 0.; }};
   EXPECT_THROW(net.sum({0}, {.importance = importance}), PrivacyError);
+  EXPECT_THROW(net.norm_total({0}), PrivacyError);
+  const Net whole({.clip_norm = 100});
+  EXPECT_NEAR(opened_release(whole.norm_total({0})).scalar("norm_total"), norm(whole.gradient(0), 0, 165), 2e-4);
 }
 
 }  // namespace

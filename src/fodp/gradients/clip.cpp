@@ -168,6 +168,7 @@ ClippedSum Clipper::norm_total(const Blocks& blocks, const Draw& draw, const Gat
   const Untouched untouched(model_);
   const SideBySide side_by_side;
   const ClipRequest request;
+  check_privacy(groups(options_.clip_norm).size() == 1, "the total of norms is of whole gradients, not those of layers");
   const Job job{gather,
                 request,
                 options_.clip_norm,
