@@ -80,20 +80,39 @@ class PlainSpectral {
 // Parameters of step t, with spectra of their own.
 std::vector<float> parameters(std::int64_t t, std::int64_t size = kSize) { return random_rows(1, size, 500 + t)[0]; }
 
+Rows times(Rows rows, float factor) {
+  for (auto& row : rows)
+    for (float& value : row) value *= factor;
+  return rows;
+}
+
 TEST(Spectral, AgreesWithThePlainFormWithoutNoise) {
   int choice_number = 0;
   for (const Choice& choice : varied_choices()) {
     Bench bench(spectral(0, choice), kSize);
     PlainSpectral plain(choice, small_layers());
     for (std::int64_t t = 0; t < 40; ++t) {
-      // Half of the steps share a direction, so that the gate is open in some and closed in others.
-      const Rows rows = random_rows(10, kSize, t % 4 < 2 ? t : 1000);
+      // Half of the steps share a direction, which turns round every ten: the gate is open in some and closed in others.
+      const Rows rows = times(random_rows(10, kSize, t % 4 < 2 ? t : 1000), t / 10 % 2 == 0 ? 1 : -1);
       bench.mechanism().begin_step(t, parameters(t));
       const Vector expected = plain.release(bench.sum(rows), parameters(t), t);
       ASSERT_LT(distance(bench.release(rows), expected), 1e-5) << "choice " << choice_number << ", step " << t;
     }
     ++choice_number;
   }
+}
+
+TEST(Spectral, AMemoryAgainstTheTrendIsLeftOut) {
+  Bench bench(spectral(0, {{.beta = .8, .window = 2}, {.warm_up = .01}}), kSize);
+  const Rows forth = random_rows(1, kSize, 1), back = times(forth, -1);
+  std::vector<float> released;
+  for (std::int64_t t = 0; t < 8; ++t) {  // after the turn at 6 the last release points back, the trend still forth
+    bench.mechanism().begin_step(t, parameters(t));
+    released = bench.release(t < 6 ? forth : back);
+  }
+  Vector fresh = bench.sum(back);
+  for (double& value : fresh) value *= .8;
+  EXPECT_LT(distance(released, fresh), 1e-6);
 }
 
 TEST(Spectral, BetaOneIsDpSgdBitForBit) {
