@@ -70,11 +70,11 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
                   "the numbers of this release are noised less than it is charged for");
   }
   const std::uint64_t number = charge.spend(draw.ticket);
-  next_turn_ = draw.turn + 1;
   const NoisedSum noised(*this, sum.lattice_, sum.grid(), scale, noise, number);
   auto values = std::make_shared<std::vector<float>>(sum.size());
   if (sum.size() > 0) transform(noised, *values);
   std::vector<Release::Scalar> scalars = release_scalars(sum, share > 0, number, noise);
+  next_turn_ = draw.turn + 1;
   return Release(std::move(values), std::move(scalars), sum.size() > 0 ? noise_variance(scale) : std::nullopt, number);
 }
 
