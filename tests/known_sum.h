@@ -28,23 +28,37 @@ class KnownSum {
             block_rows),
         block_rows_(block_rows) {}
 
-  ClippedSum of(const Rows& rows, double sample_rate = 1) const {
-    Blocks blocks;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (i % block_rows_ == 0) blocks.emplace_back();
-      blocks.back().push_back(static_cast<std::int64_t>(i));
-    }
-    return clipper_.clipped_sum(blocks, sample_rate, [&](std::span<const std::int64_t> chosen) {
-      at::Tensor inputs = at::empty({static_cast<std::int64_t>(chosen.size()), size_});
-      for (std::size_t i = 0; i < chosen.size(); ++i)
-        std::copy(rows[chosen[i]].begin(), rows[chosen[i]].end(), inputs.data_ptr<float>() + static_cast<std::int64_t>(i) * size_);
-      return Batch{inputs, at::Tensor()};
-    });
+  ClippedSum of(const Rows& rows, const Draw& draw = {}, const ClipRequest& request = {}) const {
+    return clipper_.clipped_sum(blocks(rows), draw, gather(rows), request);
+  }
+  ClippedSum norm_total(const Rows& rows, const Draw& draw, double noise_multiplier) const {
+    return clipper_.norm_total(blocks(rows), draw, gather(rows), noise_multiplier);
+  }
+  ClippedSum loss_change(const Rows& rows, const Draw& draw, std::span<const float> before, double lot, double bound,
+                         double noise_multiplier) const {
+    return clipper_.loss_change(blocks(rows), draw, gather(rows), before, lot, bound, noise_multiplier);
   }
 
   FlatParameters& parameters() { return parameters_; }
 
  private:
+  Blocks blocks(const Rows& rows) const {
+    Blocks all;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i % block_rows_ == 0) all.emplace_back();
+      all.back().push_back(static_cast<std::int64_t>(i));
+    }
+    return all;
+  }
+  Gather gather(const Rows& rows) const {
+    return [&rows, size = size_](std::span<const std::int64_t> chosen) {
+      at::Tensor inputs = at::empty({static_cast<std::int64_t>(chosen.size()), size});
+      for (std::size_t i = 0; i < chosen.size(); ++i)
+        std::copy(rows[chosen[i]].begin(), rows[chosen[i]].end(), inputs.data_ptr<float>() + static_cast<std::int64_t>(i) * size);
+      return Batch{inputs, at::Tensor()};
+    };
+  }
+
   std::int64_t size_;
   nn::Linear layer_;
   FlatParameters parameters_;
@@ -53,13 +67,17 @@ class KnownSum {
 };
 
 // Opens a sum as anybody could: a release without noise, charged as such.
-inline std::vector<float> opened(ClippedSum sum) {
+inline Release opened_release(ClippedSum sum) {
   GaussianMechanism open(0);
   Ledger ledger;
   const RunKey key = RunKey::from_insecure_seed(0);
   const RandomStream stream(key, Purpose::noise);
   Charge charge = ledger.charge(open.event(sum));
-  const Release release = open.release(std::move(sum), std::move(charge), stream);
+  return open.release(std::move(sum), std::move(charge), stream);
+}
+
+inline std::vector<float> opened(ClippedSum sum) {
+  const Release release = opened_release(std::move(sum));
   return {release.values().begin(), release.values().end()};
 }
 

@@ -65,6 +65,24 @@ TEST(Clipper, SumByHand) {
   EXPECT_EQ(opened(known.of({{3, 4}, {6, 8}, {0, 1}})), (std::vector<float>{6, 9}));
 }
 
+// methods.md 5: R*g/(|g|+.01) is R*g/|g| up to .01/(|g|+.01) of R.
+TEST(Clipper, AutomaticClippingOfLongGradientsIsFlatClipping) {
+  constexpr std::int64_t kSize = 30;
+  for (double clip_norm : {.5, 2.}) {
+    const Rows rows = random_rows(80, kSize, 4, 3);
+    double allowed = clip_norm * 0x1p-12;  // the grid, twice
+    for (const auto& row : rows) {
+      ASSERT_GT(length(row), clip_norm);
+      allowed += clip_norm * .01 / (length(row) + .01);
+    }
+    auto flat = opened(KnownSum(kSize, {.clip_norm = clip_norm}).of(rows));
+    const auto automatic = opened(KnownSum(kSize, {.clip_norm = clip_norm, .clipping = Clipping::automatic}).of(rows));
+    for (std::size_t k = 0; k < flat.size(); ++k) flat[k] -= automatic[k];
+    EXPECT_LE(length(flat), allowed);
+    EXPECT_GT(length(flat), 0);
+  }
+}
+
 TEST(Clipper, AnEmptyLotIsZero) {
   KnownSum known(3);
   EXPECT_EQ(opened(known.of({})), (std::vector<float>{0, 0, 0}));

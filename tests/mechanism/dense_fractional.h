@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "fodp/mechanism/kernel.h"
+#include "mechanism/bench.h"
 
 namespace fodp::testing {
-
-using Vector = std::vector<double>;
 
 class DenseFractional {
  public:

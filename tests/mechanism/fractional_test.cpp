@@ -8,6 +8,7 @@
 #include "fodp/base/check.h"
 #include "fodp/mechanism/gaussian.h"
 #include "known_sum.h"
+#include "mechanism/bench.h"
 #include "mechanism/dense_fractional.h"
 
 namespace fodp {
@@ -15,45 +16,10 @@ namespace {
 
 using namespace fodp::testing;
 
-// A mechanism, its ledger and its key: releases of rows that the test chooses.
-class Bench {
- public:
-  Bench(std::unique_ptr<Mechanism> mechanism, std::int64_t size, std::uint64_t seed = 1)
-      : mechanism_(std::move(mechanism)), known_(size), stream_([&] {
-          const RunKey key = RunKey::from_insecure_seed(seed);
-          return RandomStream(key, Purpose::noise);
-        }()) {}
-
-  std::vector<float> release(const Rows& rows) {
-    ClippedSum sum = known_.of(rows);
-    Charge charge = ledger_.charge(mechanism_->event(sum));
-    const Release released = mechanism_->release(std::move(sum), std::move(charge), stream_);
-    return {released.values().begin(), released.values().end()};
-  }
-
-  // The clipped sum itself.
-  Vector sum(const Rows& rows) const {
-    const std::vector<float> values = opened(known_.of(rows));
-    return {values.begin(), values.end()};
-  }
-
- private:
-  std::unique_ptr<Mechanism> mechanism_;
-  KnownSum known_;
-  Ledger ledger_;
-  RandomStream stream_;
-};
-
 FractionalParameters with(const FractionalOptions& options, double noise_norm = 1) { return resolve(options, 1, noise_norm); }
 
 std::unique_ptr<FractionalMechanism> fractional(double sigma, const FractionalParameters& p) {
   return std::make_unique<FractionalMechanism>(sigma, p);
-}
-
-double distance(const std::vector<float>& a, const Vector& b) {
-  double squared = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) squared += (a[i] - b[i]) * (a[i] - b[i]);
-  return std::sqrt(squared);
 }
 
 // All the choices that a test over every kernel goes through.
@@ -213,6 +179,90 @@ TEST(Fractional, PartsAddUpToTheRelease) {
       const double inherited = std::accumulate(parts.noise_memory.begin(), parts.noise_memory.end(), 0.0);
       ASSERT_EQ(inherited != 0, t > 0);
     }
+  }
+}
+
+// Empty lots release nothing but noise, so every coordinate is a sample of it. Five standard errors, at each of 3*12 steps: a false alarm
+// in 5e4 if the seed were free.
+TEST(Fractional, TheNoiseVarianceIsKnown) {
+  constexpr std::int64_t kSize = 20000;
+  for (const FractionalOptions& options : {FractionalOptions{.beta = .6, .window = 2}, FractionalOptions{.beta = .3, .window = 5},
+                                           FractionalOptions{.beta = Schedule::linear(.9, .2), .window = 5, .kernel = Kernel::uniform}}) {
+    const NoiseSchedule schedule{.noise_multiplier = 1.2, .beta = options.beta_schedule(), .steps = 12};
+    auto mechanism = std::make_unique<FractionalMechanism>(schedule, with(options));
+    mechanism->keep_noise_variance();
+    Bench bench(std::move(mechanism), kSize);
+    for (std::int64_t t = 0; t < 12; ++t) {
+      bench.mechanism().begin_step(t, {});
+      const Release release = bench.released({});
+      ASSERT_TRUE(release.noise_variance());
+      const double claimed = *release.noise_variance();
+      if (t == 0) {
+        EXPECT_NEAR(claimed, 1.2 * 1.2, 1e-12);
+      }
+      EXPECT_NEAR(mean_square(release.values()), claimed, claimed * five_errors(kSize)) << "step " << t;
+    }
+  }
+}
+
+TEST(Fractional, TheNoiseVarianceIsClaimedOnlyWhereItIsKept) {
+  Bench kept_not(fractional(1, with({})), 4), no_memory(fractional(1, with({.beta = 1})), 4);
+  EXPECT_FALSE(kept_not.released({}).noise_variance());
+  EXPECT_EQ(no_memory.released({}).noise_variance(), 1);
+  auto late = std::make_unique<FractionalMechanism>(1, with({}));
+  FractionalMechanism& view = *late;
+  Bench bench(std::move(late), 4);
+  bench.released({});
+  EXPECT_THROW(view.keep_noise_variance(), InputError);
+}
+
+// K = 2: u = S_{t-1}, shrunk by max(0, 1 - d*v/|u|^2); v_0 = sigma^2, v_1 = sigma^2 + ((1-beta)*factor)^2*v_0.
+TEST(Fractional, ShrinkingByHand) {
+  constexpr std::int64_t kSize = 3;
+  const double sigma = .4, beta = .5;
+  Bench shrinking(fractional(sigma, with({.beta = beta, .window = 2, .denoise = Denoise::shrink})), kSize);
+  Bench plain(std::make_unique<GaussianMechanism>(sigma / beta), kSize);
+  const Rows rows(6, {.5f, -.5f, .5f});
+  std::vector<float> last(kSize, 0);
+  double variance = 0, smallest = 1;
+  for (int t = 0; t < 8; ++t) {
+    const double squared = kSize * mean_square(last), factor = t == 0 ? 0 : std::max(0.0, 1 - kSize * variance / squared);
+    const auto y = plain.release(rows);
+    Vector expected;
+    for (std::int64_t i = 0; i < kSize; ++i) expected.push_back(beta * y[i] + (1 - beta) * factor * last[i]);
+    last = shrinking.release(rows);
+    ASSERT_LT(distance(last, expected), 1e-5) << t;
+    variance = sigma * sigma + std::pow((1 - beta) * factor, 2) * variance;
+    if (t > 0) smallest = std::min(smallest, factor);
+  }
+  EXPECT_GT(smallest, .5);
+  EXPECT_LT(smallest, .99) << "something was shrunk";
+}
+
+// |u|^2 of pure noise is d*v up to sqrt(2/d): what is left is within five of that, a false alarm in 2e6.
+TEST(Fractional, ShrinkingLeavesAlmostNothingOfPureNoise) {
+  constexpr std::int64_t kSize = 20000;
+  Bench shrinking(fractional(1, with({.beta = .5, .denoise = Denoise::shrink})), kSize);
+  Bench plain(std::make_unique<GaussianMechanism>(2), kSize);
+  for (int t = 0; t < 6; ++t) {
+    const auto y = plain.release({});
+    Vector fresh(y.begin(), y.end());
+    for (double& value : fresh) value *= .5;
+    const double memory = distance(shrinking.release({}), fresh);
+    EXPECT_LE(memory, .5 * five_errors(kSize) * std::sqrt(1.5 * kSize)) << t;
+  }
+}
+
+TEST(Fractional, ShrinkingLeavesAStrongSignal) {
+  constexpr std::int64_t kSize = 100;
+  const FractionalOptions options{.beta = .5, .window = 4};
+  FractionalOptions shrunk = options;
+  shrunk.denoise = Denoise::shrink;
+  Bench shrinking(fractional(.01, with(shrunk)), kSize), plain(fractional(.01, with(options)), kSize);
+  const Rows rows(50, random_rows(1, kSize, 1)[0]);
+  for (int t = 0; t < 10; ++t) {
+    const auto a = shrinking.release(rows), b = plain.release(rows);
+    EXPECT_LT(distance(a, {b.begin(), b.end()}), 1e-3 * std::sqrt(kSize * mean_square(b))) << t;
   }
 }
 

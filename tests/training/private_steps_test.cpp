@@ -98,6 +98,36 @@ TEST(PrivateSteps, TheBudgetIsNeverExceededHoweverManyStepsAreAsked) {
   EXPECT_THAT(steps.statement(), AllOf(HasSubstr("one row of the training data (40"), HasSubstr("NOT PRIVATE")));
 }
 
+// Correlated noise covers a record that takes part once in a cycle. Two lots drawn at one turn are of the same records.
+TEST(PrivateSteps, LotsOfACycleAreReleasedOnceAndInTurn) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateOptions options = quick();
+  options.method = "bandmf";
+  options.privacy = {.noise_multiplier = 1.0, .sample_rate = .25, .steps = 8};
+  options.bands.bands = 4;
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), options);
+  const Lot first = steps.sample(), again = steps.sample();
+  steps.update(steps.release(steps.clipped_sum(first)));
+  EXPECT_THROW(steps.release(steps.clipped_sum(again)), PrivacyError);
+  const Lot two_sums = steps.sample({.queries = 2});
+  EXPECT_THROW(steps.release(steps.clipped_sum(two_sums)), PrivacyError);
+  while (!steps.done()) steps.step();
+}
+
+// 34 layers at clip norm .7: in double the squares of their shares add up to a little less than .49.
+TEST(PrivateSteps, ASumByLayersCostsWhatThePlanSays) {
+  const Problem problem;
+  torch::nn::Sequential net;
+  for (int i = 0; i < 34; ++i) net->push_back(nn::Linear(3, 3));
+  net->push_back(torch::nn::Tanh());
+  PrivateOptions options = quick();
+  options.clip = {.clip_norm = .7, .group_clip = GroupClip::shared};
+  const RowLosses losses = [&net](const at::Tensor& x, const at::Tensor&) { return net->forward(x).square().sum(1); };
+  PrivateSteps steps(*net, losses, problem.rows(), options);
+  EXPECT_NO_THROW(steps.step());
+}
+
 TEST(PrivateSteps, ASecondRunOnTheSameModelGoesOnFromTheFirst) {
   const Problem problem;
   nn::Linear net(3, 1);

@@ -35,6 +35,7 @@ Lot PoissonSampler::draw(std::uint64_t number, const LotTerms& terms) const {
   Draw drawn(charged);
   drawn.queries = terms.queries;
   drawn.cycle = terms.cycle;
+  drawn.turn = terms.turn;
   drawn.ticket = terms.cycle > 1 ? terms.turn / static_cast<std::uint64_t>(terms.cycle) : number;
   Lot lot(number, drawn);
 

@@ -34,6 +34,12 @@ double factor_of(double norm, Clipping rule, double clip_norm) {
   return rule == Clipping::automatic ? clip_norm / (norm + kAutomaticStability) : std::min(1.0, clip_norm / norm);
 }
 
+// Of a sum clipped so, from public constants alone and with the same rounding as a plan's: slack and grid of every sum are the announced
+// ones to the last bit, whatever the groups' squares add up to.
+double announced_sensitivity(const ClipOptions& options, double clip_norm, std::size_t layers) {
+  return options.grouping() == GroupClip::each ? clip_norm * std::sqrt(static_cast<double>(layers)) : clip_norm;
+}
+
 // A row's part of a scalar, on its lattice.
 std::int64_t scalar_units(double value, double grid) { return static_cast<std::int64_t>(std::trunc(value / grid)); }
 
@@ -98,9 +104,7 @@ Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, Row
   validate_fields(options);
   check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
   check_model(model);
-  const double layers = static_cast<double>(parameters.layers().size());
-  const double sensitivity = options.clip_norm * (options.grouping() == GroupClip::each ? std::sqrt(layers) : 1);
-  slack_ = sensitivity_slack(sensitivity, parameters.size(), block_rows);
+  slack_ = sensitivity_slack(announced_sensitivity(options, options.clip_norm, parameters.layers().size()), parameters.size(), block_rows);
 }
 
 std::vector<ClipGroup> Clipper::groups(double clip_norm) const {
@@ -135,8 +139,10 @@ ClippedSum Clipper::clipped_sum(const Blocks& blocks, const Draw& draw, const Ga
   total.groups_ = job.groups;
   if (request.importance) total.groups_[0].clip_norm = request.importance->length;
   total.draw_ = draw;
-  total.grid_ = lattice_grid(total.sensitivity(), parameters_.size());
-  total.slack_ = sensitivity_slack(total.sensitivity(), parameters_.size(), block_rows_);
+  const double sensitivity =
+      request.importance ? request.importance->length : announced_sensitivity(options_, clip_norm, parameters_.layers().size());
+  total.grid_ = lattice_grid(sensitivity, parameters_.size());
+  total.slack_ = sensitivity_slack(sensitivity, parameters_.size(), block_rows_);
 
   std::mutex mutex;
   Part sums;
@@ -162,6 +168,7 @@ ClippedSum Clipper::norm_total(const Blocks& blocks, const Draw& draw, const Gat
   const Untouched untouched(model_);
   const SideBySide side_by_side;
   const ClipRequest request;
+  check_privacy(groups(options_.clip_norm).size() == 1, "the total of norms is of whole gradients, not those of layers");
   const Job job{gather,
                 request,
                 options_.clip_norm,

@@ -58,6 +58,7 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
                 cycle());
   check_privacy(charge.releases() <= draw.queries * cycle(), "the charge is for {} releases: {} sums are made of these rows",
                 charge.releases(), draw.queries * cycle());
+  check_turn(draw);
   const double share = needed.noise_multiplier * std::sqrt(static_cast<double>(draw.queries));
   double scale = 0;
   if (sum.size() > 0) {
@@ -73,7 +74,19 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
   auto values = std::make_shared<std::vector<float>>(sum.size());
   if (sum.size() > 0) transform(noised, *values);
   std::vector<Release::Scalar> scalars = release_scalars(sum, share > 0, number, noise);
+  next_turn_ = draw.turn + 1;
   return Release(std::move(values), std::move(scalars), sum.size() > 0 ? noise_variance(scale) : std::nullopt, number);
+}
+
+// Noise correlated over a cycle covers a record that is in one of any `cycle` releases in a row: each group once, in turn.
+void Mechanism::check_turn(const Draw& draw) const {
+  if (cycle() == 1) return;
+  check_privacy(draw.queries == 1, "{} sums are made of these rows: correlated noise covers one of each lot", draw.queries);
+  check_privacy(
+      !next_turn_ || draw.turn == *next_turn_,
+      "this lot was drawn for turn {}, the next release is turn {}: with correlated noise every lot must be released once, in the "
+      "order of the turns",
+      draw.turn, next_turn_.value_or(draw.turn));
 }
 
 // The last blocks of the release's part of the stream: no vector is long enough to use them.

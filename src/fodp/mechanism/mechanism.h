@@ -120,8 +120,11 @@ class Mechanism {
  private:
   std::vector<Release::Scalar> release_scalars(const ClippedSum& sum, bool noised, std::uint64_t number, const RandomStream& noise) const;
 
+  void check_turn(const Draw& draw) const;
+
   NoiseSchedule schedule_;
   std::int64_t step_ = 0;
+  std::optional<std::uint64_t> next_turn_;  // of a cyclic run; none before the first release
 };
 
 // The multiplier that is left for a vector when these numbers are noised from the same rows and z is charged for all. InputError if z does
