@@ -224,5 +224,41 @@ TEST(PrivateSteps, BadOptionsAreInputErrors) {
   EXPECT_THROW(PrivateSteps(*net, squared_error(net), {0, problem.rows().gather}, quick()), InputError);
 }
 
+TEST(PrivateSteps, LotsAndSumsOfAnotherRunAreRefused) {
+  const Problem problem;
+  nn::Linear a(3, 1), b(3, 1);
+  PrivateSteps one(*a, squared_error(a), problem.rows(), quick()), other(*b, squared_error(b), problem.rows(), quick());
+  const Lot lot = one.sample();
+  EXPECT_THROW(other.clipped_sum(lot), PrivacyError);
+  EXPECT_THROW(other.norm_total(lot, 1), PrivacyError);
+  EXPECT_THROW(other.importance_sum(lot, 1), PrivacyError);
+  EXPECT_THROW(other.loss_change(lot, other.parameters(), 1, 1), PrivacyError);
+  EXPECT_THROW(other.release(one.clipped_sum(lot)), PrivacyError);
+  EXPECT_EQ(total_count(other.events()), 0);
+}
+
+TEST(PrivateSteps, ASumIsReleasedOnce) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), quick());
+  ClippedSum sum = steps.clipped_sum(steps.sample());
+  steps.release(std::move(sum));
+  EXPECT_THROW(steps.release(std::move(sum)), PrivacyError);
+}
+
+// The second query of a lot was never asked, as after an exception: the next lot begins a step of its own.
+TEST(PrivateSteps, AStepThatWasLeftHalfWayIsOver) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateOptions options = quick();
+  options.method = "dp-sam";
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), options);
+  steps.release(steps.clipped_sum(steps.sample({.queries = 2})));
+  int taken = 1;
+  for (; !steps.done(); ++taken) steps.step();
+  EXPECT_EQ(taken, 5);
+  EXPECT_EQ(total_count(steps.events()), 5);
+}
+
 }  // namespace
 }  // namespace fodp

@@ -66,12 +66,15 @@ void toss(const std::vector<CountedStep>& steps, const Box& box, const SampledGa
   SampledGaussian high = box.most;
   if (low.sample_rate < high.sample_rate)
     high.sample_rate = std::min(.5 * (1 + high.sample_rate), high.sample_rate + kBeyond * (high.sample_rate - low.sample_rate));
-  if (slow < fast) high.noise_multiplier = 1 / (fast + kBeyond * (fast - slow));
+  // The multipliers are compared, not their reciprocals, which may be equal where those are not.
+  const bool noise_differs = box.most.noise_multiplier < low.noise_multiplier;
+  if (noise_differs) high.noise_multiplier = 1 / (fast + kBeyond * (fast - slow));
   const double near = distance(low.noise_multiplier), far = distance(high.noise_multiplier);
   const double rates = high.sample_rate - low.sample_rate, distances = far - near;
   // Differences too small to have digits, or a distance hardly below 1: the corner stands for all.
-  const bool rates_differ = rates > 0, noise_differs = slow < fast;
-  if (high.noise_multiplier < kLeastNoise || (rates_differ && rates < 1e-9 * high.sample_rate) || (noise_differs && distances < 1e-9 * far))
+  const bool rates_differ = rates > 0;
+  if (high.noise_multiplier < kLeastNoise || (rates_differ && rates < 1e-9 * high.sample_rate) ||
+      (noise_differs && !(distances >= 1e-9 * far)))
     return;
   double log_low = 0;
   for (std::size_t i = box.begin; i < box.end; ++i) {

@@ -1,6 +1,7 @@
 #include "fodp/data/sampling.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "fodp/base/check.h"
@@ -14,6 +15,11 @@ constexpr double kFill = .85;
 // Slots per block of the stream: whoever is sampled does not depend on how the rows are blocked.
 constexpr std::int64_t kStreamSlots = 8192;
 
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 }  // namespace
 
 void Lot::take_sum() const {
@@ -23,7 +29,7 @@ void Lot::take_sum() const {
 }
 
 PoissonSampler::PoissonSampler(std::int64_t records, std::int64_t block_rows, RandomStream stream)
-    : records_(records), block_rows_(block_rows), stream_(std::move(stream)) {
+    : records_(records), block_rows_(block_rows), stream_(std::move(stream)), id_(next_id()) {
   check_input(records >= 1, "there are {} records: at least 1 is needed", records);
   check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
 }
@@ -36,6 +42,7 @@ Lot PoissonSampler::draw(std::uint64_t number, const LotTerms& terms) const {
   drawn.queries = terms.queries;
   drawn.cycle = terms.cycle;
   drawn.turn = terms.turn;
+  drawn.source = id_;
   drawn.ticket = terms.cycle > 1 ? terms.turn / static_cast<std::uint64_t>(terms.cycle) : number;
   Lot lot(number, drawn);
 

@@ -53,6 +53,8 @@ class PoissonSampler {
  public:
   PoissonSampler(std::int64_t records, std::int64_t block_rows, RandomStream stream);
 
+  std::uint64_t id() const { return id_; }  // no other sampler of the process has it
+
   // The lot with this number; the same rows for the same key and number, whatever the blocks. InputError for a rate outside (0, 1].
   Lot draw(std::uint64_t number, const LotTerms& terms) const;
 
@@ -62,6 +64,7 @@ class PoissonSampler {
 
   std::int64_t records_, block_rows_;
   RandomStream stream_;
+  std::uint64_t id_;
 };
 
 }  // namespace fodp

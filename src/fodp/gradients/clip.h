@@ -114,6 +114,7 @@ struct ClipRequest {
   std::optional<Importance> importance;
 };
 
+// Below the level of runs: it believes the Draw that it is given. PrivateSteps (training/private_steps.h) takes it from the sampler.
 class Clipper {
  public:
   // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h), now and

@@ -59,6 +59,9 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
   check_privacy(charge.releases() <= draw.queries * cycle(), "the charge is for {} releases: {} sums are made of these rows",
                 charge.releases(), draw.queries * cycle());
   check_turn(draw);
+  check_privacy(sum.size() == 0 || size_ == 0 || sum.size() == size_, "a sum of {} values: this mechanism has released sums of {}",
+                sum.size(), size_);
+  if (sum.size() > 0) size_ = sum.size();
   const double share = needed.noise_multiplier * std::sqrt(static_cast<double>(draw.queries));
   double scale = 0;
   if (sum.size() > 0) {

@@ -124,6 +124,7 @@ class Mechanism {
 
   NoiseSchedule schedule_;
   std::int64_t step_ = 0;
+  std::int64_t size_ = 0;                   // of its sums, once one was released
   std::optional<std::uint64_t> next_turn_;  // of a cyclic run; none before the first release
 };
 

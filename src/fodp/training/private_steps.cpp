@@ -103,8 +103,17 @@ struct PrivateSteps::Parts {
     return {.clip_norm = adaptive.clip_norm(), .count_noise = plan.count_multiplier()};
   }
 
-  ClippedSum sum_of(const Lot& lot, const ClipRequest& request) {
+  void check_own(const Draw& draw) const {
+    check_privacy(draw.source == sampler.id(), "these rows were drawn by another run: its ledger would not know of their release");
+  }
+
+  void take_sum(const Lot& lot) const {
+    check_own(lot.draw());
     lot.take_sum();
+  }
+
+  ClippedSum sum_of(const Lot& lot, const ClipRequest& request) {
+    take_sum(lot);
     return clipper.clipped_sum(lot.blocks(), lot.draw(), rows.gather, request,
                                plan.options.run.insecure_diagnostics ? &insecure_clip : nullptr);
   }
@@ -145,6 +154,7 @@ ClippedSum PrivateSteps::clipped_sum(const Lot& lot) { return parts_->sum_of(lot
 
 ClippedSum PrivateSteps::importance_sum(const Lot& lot, double length) {
   Parts& p = *parts_;
+  p.check_own(lot.draw());
   std::vector<std::uint64_t> words(p.rows.count);
   p.acceptance.fill(lot.number(), 0, words);
   const auto chance = [&](std::int64_t row) { return static_cast<double>(words[row]) * 0x1p-64; };
@@ -155,26 +165,32 @@ ClippedSum PrivateSteps::importance_sum(const Lot& lot, double length) {
 
 ClippedSum PrivateSteps::norm_total(const Lot& lot, double noise_multiplier) {
   Parts& p = *parts_;
-  lot.take_sum();
+  p.take_sum(lot);
   return p.clipper.norm_total(lot.blocks(), lot.draw(), p.rows.gather, noise_multiplier);
 }
 
 ClippedSum PrivateSteps::loss_change(const Lot& lot, std::span<const float> before, double bound, double noise_multiplier) {
   Parts& p = *parts_;
-  lot.take_sum();
+  p.take_sum(lot);
   return p.clipper.loss_change(lot.blocks(), lot.draw(), p.rows.gather, before, expected_lot(), bound, noise_multiplier);
 }
 
 Release PrivateSteps::release(ClippedSum sum) {
   Parts& p = *parts_;
   const Draw draw = sum.draw();
+  p.check_own(draw);
+  check_privacy(sum.size() > 0 || !sum.scalars().empty(), "this sum was released or given away already");
   if (sum.size() == 0) {  // numbers by themselves
     GaussianMechanism numbers(sum.scalars().front().noise_multiplier);
     return numbers.release(std::move(sum), p.ledger->charge(numbers.event(draw.sample_rate, 0)), p.noise);
   }
-  Mechanism& mechanism = *p.mechanisms[p.sums_released % p.plan.method->sums_per_step];
+  const std::int64_t queries = p.plan.method->sums_per_step;
+  const bool paid = p.charge && !p.charge->used_up() && p.charged_ticket == draw.ticket;
+  // Rows that are new begin a step: what an earlier one did not ask for is not asked any more.
+  if (!paid) p.sums_released = (p.sums_released + queries - 1) / queries * queries;
+  Mechanism& mechanism = *p.mechanisms[p.sums_released % queries];
   mechanism.begin_step(p.present_step(), p.unmoved());
-  if (!p.charge || p.charge->used_up() || p.charged_ticket != draw.ticket) {
+  if (!paid) {
     p.charge.reset();
     p.charge.emplace(p.ledger->charge(mechanism.event(draw.sample_rate, p.plan.slack), draw.queries * mechanism.cycle()));
     p.charged_ticket = draw.ticket;

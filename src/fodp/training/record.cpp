@@ -30,7 +30,7 @@ std::string cost_line(std::int64_t count, const Event& event, std::string_view r
                      event.kind == Event::Kind::gaussian ? "" : "Poisson-sampled ", rate, noise);
 }
 
-// A line a kind of event; a run that varies step by step gets one line with its ranges.
+// A line an event; a run that varies step by step gets one line for each kind, with its ranges.
 std::string cost_lines(const Events& events) {
   constexpr std::size_t kMostLines = 6;
   std::string text;
@@ -39,11 +39,17 @@ std::string cost_lines(const Events& events) {
       text += cost_line(count, event, number_text(event.sample_rate), fmt::format("{:.6g}", event.noise_multiplier));
     return text;
   }
-  const auto [least_rate, largest_rate] = std::ranges::minmax(events, {}, [](const Composed& part) { return part.event.sample_rate; });
-  const auto [least, largest] = std::ranges::minmax(events, {}, [](const Composed& part) { return part.event.noise_multiplier; });
   const auto range = [](double a, double b) { return a == b ? fmt::format("{:.6g}", a) : fmt::format("{:.6g} to {:.6g}", a, b); };
-  return cost_line(total_count(events), least.event, range(least_rate.event.sample_rate, largest_rate.event.sample_rate),
-                   range(least.event.noise_multiplier, largest.event.noise_multiplier));
+  for (const Event::Kind kind : {Event::Kind::poisson_gaussian, Event::Kind::gaussian}) {
+    Events alike;
+    std::ranges::copy_if(events, std::back_inserter(alike), [&](const Composed& part) { return part.event.kind == kind; });
+    if (alike.empty()) continue;
+    const auto [least_rate, largest_rate] = std::ranges::minmax(alike, {}, [](const Composed& part) { return part.event.sample_rate; });
+    const auto [least, largest] = std::ranges::minmax(alike, {}, [](const Composed& part) { return part.event.noise_multiplier; });
+    text += cost_line(total_count(alike), least.event, range(least_rate.event.sample_rate, largest_rate.event.sample_rate),
+                      range(least.event.noise_multiplier, largest.event.noise_multiplier));
+  }
+  return text;
 }
 
 }  // namespace
