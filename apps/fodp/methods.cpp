@@ -14,6 +14,8 @@ nlohmann::ordered_json options_json(const MethodEntry& method) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   MethodOptions options;
   const Stages stages = resolve_stages(options, method);
+  options.memory.beta = options.memory.beta_schedule();
+  options.memory.stability = stages.release == ReleaseKind::spectral ? 1e-8 : 1e-12;
   MethodOptions::for_each_part(options, [&](std::string_view, const auto& part) {
     for_each_field(part, [&](const auto& field, const auto& value) {
       if (!stages.read(part, field.name)) return;
@@ -85,8 +87,10 @@ void list_all() {
                queries(method), method.source, wrapped(options, "    "));
   }
   fmt::print(
-      "SGM(q, z): Poisson-sampled Gaussian at rate q with noise z times the sensitivity. Any method takes any --release, --filter,\n"
-      "--update, --clipping and --averaging. fodp methods NAME explains one.\n");
+      "SGM(q, z): Poisson-sampled Gaussian at rate q with noise z times the sensitivity. Methods take other --release, --filter, "
+      "--update,\n"
+      "--clipping and --averaging than their own; what cannot be charged or computed is refused with a reason. fodp methods NAME explains "
+      "one.\n");
 }
 
 }  // namespace

@@ -104,6 +104,9 @@ int train(const Words& words) {
   const Result result = train_with_progress(plan, trainer, directory, flags.quiet());
   if (result.steps < plan.steps) warn(fmt::format("stopped after {} of {} steps; what follows is for those", result.steps, plan.steps));
 
+  if (const double loss = result.evaluations.back().test_loss; !(loss < 1e6))
+    warn(fmt::format("the run diverged: the test loss is {:.3g}; a smaller --lr would help", loss));
+
   if (directory) directory->finish(plan, result, trainer.state());
   if (options.run.save) save_state_dict(trainer.state(), *options.run.save);
   if (flags.json()) return print_json(summary_json(plan, &result)), 0;

@@ -141,6 +141,22 @@ TEST_F(Commands, PairingsThatCannotBeRightAreBadInput) {
   }
 }
 
+TEST_F(Commands, MessagesNameWhatToDo) {
+  EXPECT_THAT(fodp("train --method sa-dp-sgdd --dry-run").err, HasSubstr("did you mean 'sa-dp-sgd'"));
+  EXPECT_THAT(fodp("methods nosuch").err, ::testing::Not(HasSubstr("--method")));
+  EXPECT_THAT(fodp("train --clipping adaptive --clip-norm 1e-11 --dry-run").err, HasSubstr("--clip-norm"));
+  EXPECT_THAT(fodp("train --clip-norm 1e30 --dry-run").err, HasSubstr("--clip-norm"));
+  EXPECT_THAT(fodp("train --method dp-is --epsilon .01 --steps 200 --sample-rate .02 --dry-run").err, HasSubstr("--norm-noise"));
+}
+
+TEST_F(Commands, ADivergedRunSaysSo) {
+  if (fodp("data --json").out.find("\"found\": true") == std::string::npos) GTEST_SKIP() << "fashion-mnist is not here";
+  const Outcome outcome =
+      fodp("train --method dp-sgd --lr 1e38 --sample-rate .5 --steps 3 --train-size 200 --test-size 50 --epsilon 8 --hidden 8");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("diverged"));
+}
+
 TEST_F(Commands, EveryMethodTrains) {
   if (fodp("data --json").out.find("\"found\": true") == std::string::npos) GTEST_SKIP() << "fashion-mnist is not here";
   for (const MethodEntry& entry : method_table()) {

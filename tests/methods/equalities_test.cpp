@@ -267,6 +267,58 @@ TEST(Methods, ThreadsChangeNothing) {
   }
 }
 
+// A full lot, then an empty one at another rate: filters and memories mix gradients, not sums of lots of different sizes.
+TEST(Methods, RatesThatVaryDoNotStretchTheMemory) {
+  const auto moved = [](const PrivateOptions& changed) {
+    PrivateOptions options = changed;
+    options.privacy = {.noise_multiplier = 0.0, .sample_rate = Schedule::list({1, 1e-12}), .steps = 2};
+    options.update.lr = .01;
+    PrivateOptions once = options;
+    once.method = "dp-sgd";
+    once.stages = {};
+    const std::vector<float> end = trained(options), one = trained(once);  // of which the second step moves nothing
+    double product = 0, squared = 0;
+    for (std::size_t i = 0; i < end.size(); ++i) {
+      const double step = one[i] - start()[i];
+      product += step * (end[i] - start()[i]);
+      squared += step * step;
+    }
+    return product / squared;
+  };
+  PrivateOptions options = noisy("dp-sgd");
+  EXPECT_NEAR(moved(options), 1, 1e-6);
+  options.stages.filter = FilterKind::kalman;  // g, then .3*g
+  EXPECT_NEAR(moved(options), 1.3, 1e-3);
+  options = noisy("doppler");
+  options.low_pass.filter_order = 1;  // g, then .09*g/.19
+  EXPECT_NEAR(moved(options), 1 + .09 / .19, 1e-3);
+  options = noisy("post-fm-dp-sgd");
+  options.memory.beta = .6;  // .6*g, then .4*g
+  EXPECT_NEAR(moved(options), 1, 1e-3);
+  options = noisy("fo-dp-sgd");
+  options.memory.beta = .6;  // .6*g, then .4*.6*g
+  EXPECT_NEAR(moved(options), .84, 1e-3);
+}
+
+TEST(Methods, TheDefaultRateSuitsTheUpdateAndTheFilter) {
+  const auto rate = [](const std::string& method, const StageOptions& stages, std::int64_t order = 2) {
+    MethodOptions options;
+    options.stages = stages;
+    options.low_pass.filter_order = order;
+    resolve_stages(options, find_method(method));
+    return *options.update.lr;
+  };
+  EXPECT_EQ(rate("fo-dp-sgd", {}), 4);
+  EXPECT_EQ(rate("fo-dp-sgd", {.update = UpdateKind::adam}), .005);
+  EXPECT_EQ(rate("fo-dp-sgd", {.update = UpdateKind::momentum}), 4);
+  EXPECT_EQ(rate("dp-adam", {.update = UpdateKind::sgd}), 4);
+  EXPECT_EQ(rate("adp-adamw", {.release = ReleaseKind::fractional}), .01);
+  EXPECT_EQ(rate("doppler", {}), .02);
+  EXPECT_EQ(rate("doppler", {}, 1), 4);
+  EXPECT_EQ(rate("doppler", {.filter = FilterKind::none}), 4);
+  EXPECT_EQ(rate("dp-sgd", {.filter = FilterKind::low_pass}), .02);
+}
+
 TEST(Methods, DpIsIsUnbiasedAndKeepsByNorm) {
   // Rows kept at random: the mean release over many runs is the clipped sum over all rows times q. 5 standard errors.
   PrivateOptions options = noisy("dp-is");

@@ -119,7 +119,7 @@ Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& targ
     }
   }
   throw InputError(fmt::format(
-      "epsilon {} at delta {} cannot be met by {} steps: with a noise multiplier of {} epsilon is {}; allow that much, or fewer steps, a "
+      "epsilon {} at delta {} cannot be met by {} events: with a noise multiplier of {} epsilon is {}; allow that much, or fewer steps, a "
       "lower sample rate or a larger delta",
       target.epsilon, target.delta, total_count(events(kLargest)), kLargest, high.spent.epsilon));
 }

@@ -80,7 +80,8 @@ struct FractionalOptions {
     using Self = FractionalOptions;
     return std::tuple{
         field("beta", &Self::beta,
-              "weight of the current clipped sum in the query; the rest is memory. Charged at sigma/beta. .9:.6 goes linearly over the "
+              "weight of the current clipped sum in the query; the rest is memory; a release is charged at sigma/beta. .9:.6 goes linearly "
+              "over the "
               "steps, .9,.8,.7 in equal parts",
               above_up_to(0, 1), ".9; 1 with kernel current"),
         field("alpha", &Self::alpha, "order of the power law: small forgets fast, 1 is no power law", above_up_to(0, 1)),

@@ -22,6 +22,8 @@ double Release::scalar(std::string_view name) const {
 
 double NoiseSchedule::effective(std::int64_t step) const { return noise_multiplier.at(step, steps) / (beta.at(step, steps) * sensitivity); }
 
+double NoiseSchedule::lot_scale(std::int64_t step) const { return sample_rate.first() / sample_rate.at(step, steps); }
+
 double vector_multiplier(double z, std::span<const BoundedScalar> scalars) {
   if (z == 0) return 0;
   double left = 1 / (z * z);
@@ -73,12 +75,12 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
                   "the numbers of this release are noised less than it is charged for");
   }
   const std::uint64_t number = charge.spend(draw.ticket);
-  const NoisedSum noised(*this, sum.lattice_, sum.grid(), scale, noise, number);
+  const NoisedSum noised(*this, sum.lattice_, sum.grid(), scale, schedule_.lot_scale(step_), noise, number);
   auto values = std::make_shared<std::vector<float>>(sum.size());
   if (sum.size() > 0) transform(noised, *values);
   std::vector<Release::Scalar> scalars = release_scalars(sum, share > 0, number, noise);
   next_turn_ = draw.turn + 1;
-  return Release(std::move(values), std::move(scalars), sum.size() > 0 ? noise_variance(scale) : std::nullopt, number);
+  return Release(std::move(values), std::move(scalars), sum.size() > 0 ? noise_variance(noised.scale()) : std::nullopt, number);
 }
 
 // Noise correlated over a cycle covers a record that is in one of any `cycle` releases in a row: each group once, in turn.
@@ -118,12 +120,12 @@ std::int64_t Mechanism::NoisedSum::block(std::int64_t index, std::vector<double>
   const std::int64_t begin = index * kNoiseBlock;
   const std::int64_t count = std::min(kNoiseBlock, size() - begin);
   std::vector<std::int64_t> drawn(count);
-  mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), scale_, grid_, drawn);
+  mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), noise_scale_, grid_, drawn);
   values.resize(count);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(lattice_[begin + i] + drawn[i]) * grid_;
+  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(lattice_[begin + i] + drawn[i]) * unit_;
   if (insecure_noise) {
     insecure_noise->resize(count);
-    for (std::int64_t i = 0; i < count; ++i) (*insecure_noise)[i] = static_cast<double>(drawn[i]) * grid_;
+    for (std::int64_t i = 0; i < count; ++i) (*insecure_noise)[i] = static_cast<double>(drawn[i]) * unit_;
   }
   return begin;
 }

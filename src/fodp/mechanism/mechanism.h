@@ -54,9 +54,11 @@ struct NoiseSchedule {
   Schedule noise_multiplier;  // sigma: the noise on the released query, over C
   Schedule beta = 1;          // weight of the fresh sum in the query
   std::int64_t steps = 1;     // of the run
+  Schedule sample_rate = 1;   // only how it varies counts: releases are scaled to the first step's lot, after the noise
   double sensitivity = 1;     // of a sum, over C: sqrt(G) where each of G layers is clipped to C
 
   double effective(std::int64_t step) const;  // z: what is charged
+  double lot_scale(std::int64_t step) const;  // the first step's expected lot over this one's
 };
 
 class Mechanism {
@@ -81,24 +83,32 @@ class Mechanism {
   Release release(ClippedSum sum, Charge&& charge, const RandomStream& noise) { return release(std::move(sum), charge, noise); }
 
  protected:
-  // A block of the noised sum: coordinates [begin, begin + size) of s + z*C*Z, and, for insecure diagnostics, its two parts.
+  // A block of the noised sum: coordinates [begin, begin + size) of s + z*C*Z, in units of the first step's lot, and, for insecure
+  // diagnostics, its two parts.
   class NoisedSum {
    public:
     std::int64_t size() const { return static_cast<std::int64_t>(lattice_.size()); }
     static std::int64_t blocks(std::int64_t size);
     // Values of one block, at most kNoiseBlock of them; returns the first coordinate.
     std::int64_t block(std::int64_t index, std::vector<double>& values, std::vector<double>* insecure_noise = nullptr) const;
-    double scale() const { return scale_; }  // standard deviation of the noise
+    double scale() const { return scale_; }  // standard deviation of the noise in these values
 
    private:
     friend class Mechanism;
-    NoisedSum(Mechanism& mechanism, std::span<const std::int64_t> lattice, double grid, double scale, const RandomStream& noise,
-              std::uint64_t number)
-        : mechanism_(mechanism), lattice_(lattice), grid_(grid), scale_(scale), noise_(noise), number_(number) {}
+    NoisedSum(Mechanism& mechanism, std::span<const std::int64_t> lattice, double grid, double noise_scale, double lot_scale,
+              const RandomStream& noise, std::uint64_t number)
+        : mechanism_(mechanism),
+          lattice_(lattice),
+          grid_(grid),
+          noise_scale_(noise_scale),
+          unit_(grid * lot_scale),
+          scale_(noise_scale * lot_scale),
+          noise_(noise),
+          number_(number) {}
 
     Mechanism& mechanism_;
     std::span<const std::int64_t> lattice_;
-    double grid_, scale_;
+    double grid_, noise_scale_, unit_, scale_;  // unit_: what a step of the grid is worth in the values
     const RandomStream& noise_;
     std::uint64_t number_;
   };

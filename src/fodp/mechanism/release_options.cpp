@@ -9,7 +9,11 @@ namespace fodp {
 
 NoiseSchedule ReleaseContext::schedule() const {
   const bool remembers = kind == ReleaseKind::fractional || kind == ReleaseKind::spectral;
-  return {.noise_multiplier = noise_multiplier, .beta = remembers ? memory.beta_schedule() : 1, .steps = steps, .sensitivity = sensitivity};
+  return {.noise_multiplier = noise_multiplier,
+          .beta = remembers ? memory.beta_schedule() : 1,
+          .steps = steps,
+          .sample_rate = sample_rate,
+          .sensitivity = sensitivity};
 }
 
 std::unique_ptr<Mechanism> make_mechanism(const ReleaseContext& context) {

@@ -28,6 +28,7 @@ struct EnumNames<ReleaseKind> {
 struct ReleaseContext {
   ReleaseKind kind = ReleaseKind::gaussian;
   Schedule noise_multiplier = 0;  // sigma
+  Schedule sample_rate = 1;
   std::int64_t steps = 1;
   double sensitivity = 1;  // of a sum over C
   double clip_norm = 1;

@@ -42,7 +42,8 @@ extern const MethodEntry kAnnealedDpSgd = {
     .source = "Fu et al., SA-DPSGD, arXiv 2211.07218; Fu et al., DPSUR, VLDB 2024",
     .reading =
         "a step of the run is an attempt. The mean is over the expected lot; the clipped change moves by at most 2*C_v, whatever one row "
-        "does. Moments, memory and filters keep the releases of rejected attempts: they are paid for.",
+        "does. Moments, memory and filters keep the releases of rejected attempts: they are paid for. The defaults of C_v, sigma_v and "
+        "beta_acc are ours. At sigma 0 the loss is not noised either.",
     .make = [](const MethodContext& context) -> std::unique_ptr<Method> { return std::make_unique<AnnealedDpSgd>(context); },
 };
 

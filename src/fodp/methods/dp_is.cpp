@@ -54,7 +54,7 @@ extern const MethodEntry kDpIs = {
     .reading =
         "sums are charged at the rate of K_floor, N*C/2 unless given: a rate that depends on the data cannot be charged. Where L*C exceeds "
         "K, every row is a candidate and K/N becomes L*C/N, which keeps the gradient unbiased. Candidates are thinned, so that no step "
-        "goes over all rows.",
+        "goes over all rows. The default of sigma_K is ours.",
     .make = [](const MethodContext& context) -> std::unique_ptr<Method> { return std::make_unique<DpIs>(context); },
 };
 

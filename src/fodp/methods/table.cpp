@@ -37,8 +37,9 @@ const MethodEntry& find_method(std::string_view name) {
   for (const MethodEntry& entry : method_table()) {
     if (entry.name == name || (!name.empty() && entry.alias == name)) return entry;
     known.push_back(entry.name);
+    if (!entry.alias.empty()) known.push_back(entry.alias);
   }
-  throw InputError(fmt::format("--method: '{}' is not known: {}", name, suggestion(name, known)));
+  throw InputError(fmt::format("method '{}' is not known: {}", name, suggestion(name, known)));
 }
 
 std::string_view MethodEntry::standard(std::string_view option) const {

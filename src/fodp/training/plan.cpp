@@ -148,8 +148,15 @@ void resolve_noise(Plan& plan) {
   } else {
     if (!privacy.epsilon) privacy.epsilon = kDefaultEpsilon;
     plan.budget = Budget{*privacy.epsilon, privacy.delta};
-    plan.noise_multiplier =
-        calibrate_noise_multiplier([&](double sigma) { return events_of(plan, sigma); }, *plan.budget, *accountant).noise_multiplier;
+    try {
+      plan.noise_multiplier =
+          calibrate_noise_multiplier([&](double sigma) { return events_of(plan, sigma); }, *plan.budget, *accountant).noise_multiplier;
+    } catch (const InputError& error) {
+      if (!plan.method->own_sampling) throw;
+      const char* option = plan.stages.own == OwnOptions::importance ? "--norm-noise" : "--loss-noise";
+      throw InputError(
+          fmt::format("{} ({}'s other query takes its share: a larger {} makes it cheaper)", error.what(), plan.method->name, option));
+    }
     privacy.noise_multiplier = plan.noise_multiplier;
   }
   plan.events = events_of(plan, plan.noise_multiplier);
@@ -239,6 +246,7 @@ ReleaseContext Plan::release_context(const Schedule& sigma) const {
   const bool each = options.clip.grouping() == GroupClip::each;
   return {.kind = stages.release,
           .noise_multiplier = sigma,
+          .sample_rate = sample_rate,
           .steps = steps,
           .sensitivity = each ? std::sqrt(static_cast<double>(layers.size())) : 1,
           .clip_norm = options.clip.clip_norm,
@@ -300,7 +308,25 @@ TrainOptions PrivateOptions::as_train_options() const {
   return options;
 }
 
+namespace {
+
+bool adam_like(UpdateKind kind) { return kind == UpdateKind::adam || kind == UpdateKind::adambc || kind == UpdateKind::adamw; }
+
+// The method's own with the method's own stages; else what suits the update rule and the filter (docs/experiments.md has the grid).
+double default_lr(const MethodOptions& options, const MethodEntry& method) {
+  const auto slow = [&](FilterKind filter) { return filter == FilterKind::low_pass && options.low_pass.filter_order == 2; };
+  const UpdateKind update = options.stages.update.value_or(method.update);
+  const FilterKind filter = options.stages.filter.value_or(method.filter);
+  const bool own_filter = slow(filter) == (method.filter == FilterKind::low_pass);
+  if (adam_like(update) == adam_like(method.update) && own_filter)
+    return FieldText<double>::parse(method.standard("lr"), "lr", at_least(0));
+  return adam_like(update) ? .005 : slow(filter) ? .02 : 4;
+}
+
+}  // namespace
+
 Stages resolve_stages(MethodOptions& options, const MethodEntry& method) {
+  if (!options.update.lr) options.update.lr = default_lr(options, method);
   MethodOptions::for_each_part(options, [&](std::string_view, auto& part) { apply_method_defaults(part, method); });
   StageOptions& stages = options.stages;
   if (!stages.release) stages.release = method.release;
@@ -341,6 +367,12 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes, const torch:
   plan.options.data.train_size = sizes.train;
   plan.options.data.test_size = sizes.test;
   const double sensitivity = plan.release_context(0).sensitivity * options.clip.clip_norm;
+  const double reach = plan.stages.clipping == Clipping::adaptive ? 100 : 1;  // how far it may move
+  check_input(
+      sensitivity / reach >= 0x1p-40 && sensitivity * reach <= 0x1p40,
+      "--clip-norm: {} is not allowed: the norm of a whole gradient must stay in [2^-40, 2^40] (adaptive clipping may move it by a factor "
+      "of 100)",
+      number_text(options.clip.clip_norm));
   const bool norm_varies = plan.stages.clipping == Clipping::adaptive || plan.stages.own == OwnOptions::importance;
   plan.slack = norm_varies ? largest_sensitivity_slack(kMostBlockRows) : sensitivity_slack(sensitivity, plan.parameters, kMostBlockRows);
   resolve_sampling(plan);

@@ -205,8 +205,9 @@ void PrivateSteps::update(const Release& release, double lr_factor) {
   Parts& p = *parts_;
   const UpdateOptions& options = p.plan.options.update;
   const double lr = learning_rate(*options.lr, options.lr_decay, p.released_step(), p.plan.steps);
-  Gradient gradient{release.values(), expected_lot(), release.noise_variance()};
-  if (p.filter) gradient = {p.filter->apply(release.values()), expected_lot(), std::nullopt};
+  const double lot = p.plan.expected_lot().first();  // releases are in units of the first step's
+  Gradient gradient{release.values(), lot, release.noise_variance()};
+  if (p.filter) gradient = {p.filter->apply(release.values()), lot, std::nullopt};
   p.update->apply(p.parameters.values(), gradient, lr * lr_factor);
   if (!p.in_step) p.average.add(p.parameters.values());
 }
@@ -241,7 +242,7 @@ void PrivateSteps::set_gradients(const Release& release) {
   Parts& p = *parts_;
   if (!p.gradients.defined()) p.gradients = at::empty({p.parameters.size()}, at::kFloat);
   float* gradients = p.gradients.data_ptr<float>();
-  const double scale = 1 / expected_lot();
+  const double scale = 1 / p.plan.expected_lot().first();
   for (std::size_t k = 0; k < release.values().size(); ++k) gradients[k] = static_cast<float>(release.values()[k] * scale);
   for (at::Tensor parameter : p.parameters.tensors()) parameter.mutable_grad() = p.parameters.place_of(parameter, p.gradients);
 }

@@ -11,6 +11,7 @@
 // The trainer (trainer.h) is this with named data, evaluation and records.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -72,7 +73,8 @@ class PrivateSteps : public Step {
   // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the plan's options ask for them: not private.
   struct InsecureDiagnostics {
     double train_loss = 0, clip_fraction = 0, mean_norm = 0, largest_norm = 0;
-    double signal_norm = 0, memory_norm = 0, noise_memory_norm = 0, noise_norm = 0;
+    // Of the fractional mechanism; not a number for others.
+    double signal_norm = std::nan(""), memory_norm = std::nan(""), noise_memory_norm = std::nan(""), noise_norm = std::nan("");
   };
   InsecureDiagnostics insecure_diagnostics() const;
 

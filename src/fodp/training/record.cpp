@@ -15,7 +15,9 @@ namespace {
 
 constexpr const char* kRunFiles[] = {"config.json", "metrics.jsonl", "summary.json", "model.pt"};
 
-nlohmann::ordered_json events_json(const Events& events) {
+// Sampled events first, whatever came first in the run.
+nlohmann::ordered_json events_json(Events events) {
+  std::ranges::stable_sort(events, {}, [](const Composed& part) { return part.event.kind == Event::Kind::gaussian; });
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const auto& [event, count] : events)
     list.push_back({{"kind", event.kind_name()},
