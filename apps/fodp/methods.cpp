@@ -63,12 +63,23 @@ std::string wrapped(std::string_view text, const std::string& indent, std::size_
   return out + indent + line + "\n";
 }
 
+// A clause a line.
+std::string formula_lines(std::string_view formula) {
+  std::string out;
+  while (!formula.empty()) {
+    const std::size_t end = formula.find(";  ");
+    out += wrapped(formula.substr(0, end), "  ");
+    formula.remove_prefix(end == std::string_view::npos ? formula.size() : end + 3);
+  }
+  return out;
+}
+
 std::string queries(const MethodEntry& method) {
   return fmt::format("{} {} of the training data a step", method.queries_per_step, method.queries_per_step == 1 ? "query" : "queries");
 }
 
 void explain(const MethodEntry& method) {
-  fmt::print("{}: {}\n\n{}\n  costs     {}; {}\n  source    {}\n", method.name, method.summary, wrapped(method.formula, "  "), method.event,
+  fmt::print("{}: {}\n\n{}\n  costs     {}; {}\n  source    {}\n", method.name, method.summary, formula_lines(method.formula), method.event,
              queries(method), method.source);
   if (!method.reading.empty()) fmt::print("\nHow it is read here\n{}", wrapped(method.reading, "  "));
   if (!method.alias.empty()) fmt::print("\nAlso called {}\n{}", method.alias, wrapped(method.alias_reason, "  "));
@@ -82,7 +93,7 @@ void list_all() {
     const std::string also = method.alias.empty() ? "" : fmt::format(" (also {})", method.alias);
     std::string options;
     for (const auto& option : options_json(method))
-      options += (options.empty() ? "" : ", ") + option["name"].get<std::string>() + " " + text_of(option["default"]);
+      options += (options.empty() ? "" : ", ") + option["name"].get<std::string>() + "=" + text_of(option["default"]);
     fmt::print("{}{}: {}\n  costs    {}; {}\n  source   {}\n  options\n{}\n", method.name, also, method.summary, method.event,
                queries(method), method.source, wrapped(options, "    "));
   }

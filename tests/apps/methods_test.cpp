@@ -86,7 +86,7 @@ TEST_F(Commands, MethodsTellAllThatPeopleAskFor) {
     const std::string told = fodp("methods " + method["name"].get<std::string>()).out;
     EXPECT_THAT(told, AllOf(HasSubstr(method["event"].get<std::string>()), HasSubstr("--lr"), HasSubstr("Options")));
   }
-  EXPECT_THAT(fodp("methods").out, AllOf(HasSubstr("dp-sam (also sa-dp-sgd)"), HasSubstr("rho 0.05"), HasSubstr("2 queries")));
+  EXPECT_THAT(fodp("methods").out, AllOf(HasSubstr("dp-sam (also sa-dp-sgd)"), HasSubstr("rho=0.05"), HasSubstr("2 queries")));
   EXPECT_THAT(fodp("methods sa-dp-sgd").out, HasSubstr("annealed-dp-sgd"));
 }
 
