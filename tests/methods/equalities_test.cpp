@@ -217,7 +217,7 @@ TEST(Charges, EventsAreThoseOfTheMethodsPage) {
 TEST(Charges, LayersClippedToCEachCostTheRootOfTheirNumber) {
   PrivateOptions options = noisy("sma-dp-sgd");
   options.clip.group_clip = GroupClip::each;
-  const Plan& plan = SmallRun(problem(), start(), options).steps().plan();
+  const Plan plan = SmallRun(problem(), start(), options).steps().plan();
   EXPECT_NEAR(plan.events[0].event.noise_multiplier, .8 / (.9 * std::sqrt(3)), 1e-12);
 }
 
