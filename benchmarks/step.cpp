@@ -16,6 +16,8 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <torch/nn/module.h>
@@ -61,7 +63,11 @@ class Bench {
         *model_.module, [this](const at::Tensor& x, const at::Tensor& y) { return row_cross_entropy(model_.forward(x), y); },
         TrainingRows{rows_,
                      [this](std::span<const std::int64_t> rows) {
-                       return Batch{inputs_.slice(0, rows.front(), rows.back() + 1), targets_.slice(0, rows.front(), rows.back() + 1)};
+                       const auto count = static_cast<std::int64_t>(rows.size());
+                       if (rows.back() - rows.front() + 1 == count)
+                         return Batch{inputs_.slice(0, rows.front(), rows.back() + 1), targets_.slice(0, rows.front(), rows.back() + 1)};
+                       const at::Tensor chosen = at::from_blob(const_cast<std::int64_t*>(rows.data()), {count}, at::kLong);
+                       return Batch{inputs_.index_select(0, chosen), targets_.index_select(0, chosen)};
                      }},
         options);
   }
