@@ -51,6 +51,9 @@ TEST_F(Commands, ExtraQueriesAreStated) {
   const nlohmann::json banded = json("train --method bandmf" + kPaper)["event"];
   EXPECT_EQ(banded[0]["count"], 1563);
   EXPECT_EQ(banded[0]["sample_rate"], .16);
+  const nlohmann::json full = json("train --method bandmf --noise-multiplier 1 --sample-rate 1 --steps 6 --dry-run")["event"];
+  EXPECT_EQ(full[0]["kind"], "gaussian") << "full lots leave room for one band";
+  EXPECT_EQ(full[0]["count"], 6);
 }
 
 TEST_F(Commands, SchedulesAreChargedPerStep) {

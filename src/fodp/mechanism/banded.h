@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fodp/base/fields.h"
@@ -17,12 +18,14 @@
 namespace fodp {
 
 struct BandOptions {
-  std::int64_t bands = 4;
+  std::optional<std::int64_t> bands;
 
   static auto fields() {
     return std::tuple{field("bands", &BandOptions::bands, "b: over how many steps noise is correlated; records take part every b-th step",
-                            between(1, 4096))};
+                            between(1, 4096), "4, fewer where 4*q is above 1")};
   }
+
+  std::int64_t count() const { return bands.value_or(4); }
 };
 
 // c_0..c_{b-1}.

@@ -30,7 +30,7 @@ std::unique_ptr<Mechanism> make_mechanism(const ReleaseContext& context) {
     case ReleaseKind::spectral:
       return std::make_unique<SpectralMechanism>(context.schedule(), context.memory, context.spectral, context.layers);
     case ReleaseKind::banded:
-      return std::make_unique<BandedMechanism>(context.schedule(), context.bands.bands);
+      return std::make_unique<BandedMechanism>(context.schedule(), context.bands.count());
   }
   return std::make_unique<GaussianMechanism>(context.schedule());
 }

@@ -39,7 +39,7 @@ struct ReleaseContext {
   bool needs_noise_variance = false;
 
   NoiseSchedule schedule() const;
-  std::int64_t cycle() const { return kind == ReleaseKind::banded ? bands.bands : 1; }
+  std::int64_t cycle() const { return kind == ReleaseKind::banded ? bands.count() : 1; }
 };
 
 std::unique_ptr<Mechanism> make_mechanism(const ReleaseContext& context);

@@ -66,14 +66,14 @@ void check_sampling(const Plan& plan) {
   check_input(!(varies && plan.method->own_sampling), "--sample-rate {}: {} takes a rate that does not vary", plan.sample_rate.text(),
               plan.method->name);
   if (plan.stages.release != ReleaseKind::banded) return;
-  const double bands = static_cast<double>(plan.options.bands.bands);
+  const double bands = static_cast<double>(plan.options.bands.count());
   check_input(!plan.method->own_sampling && plan.method->sums_per_step == 1,
               "--release banded: {} asks for more than one sum of a cyclic lot a step, which its correlated noise does not cover",
               plan.method->name);
   check_input(!varies, "--sample-rate {}: --release banded takes a rate that does not vary", plan.sample_rate.text());
   check_input(bands * plan.sample_rate.first() <= 1,
               "--bands {}: at --sample-rate {} each group would be sampled at rate {}; bands times rate must be at most 1",
-              plan.options.bands.bands, number_text(plan.sample_rate.first()), number_text(bands * plan.sample_rate.first()));
+              plan.options.bands.count(), number_text(plan.sample_rate.first()), number_text(bands * plan.sample_rate.first()));
 }
 
 void resolve_sampling(Plan& plan) {
@@ -376,6 +376,9 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes, const torch:
   const bool norm_varies = plan.stages.clipping == Clipping::adaptive || plan.stages.own == OwnOptions::importance;
   plan.slack = norm_varies ? largest_sensitivity_slack(kMostBlockRows) : sensitivity_slack(sensitivity, plan.parameters, kMostBlockRows);
   resolve_sampling(plan);
+  if (!plan.options.bands.bands)
+    plan.options.bands.bands =
+        static_cast<std::int64_t>(std::clamp(std::floor(1 / plan.sample_rate.first()), 1.0, static_cast<double>(BandOptions().count())));
   check_stages(plan);
   check_sampling(plan);
   if (!plan.options.importance.norm_floor)
