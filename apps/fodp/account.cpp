@@ -106,10 +106,11 @@ void print_warnings(const AccountOptions& options, const Spent& spent) {
   if (options.accountant == AccountantKind::rdp) return;
   const double upper = options.delta ? spent.epsilon : spent.delta, lower = options.delta ? spent.epsilon_lower : spent.delta_lower;
   if (std::isfinite(upper) && upper - lower > .011 * upper && upper > 1e-6 && !(options.epsilon && upper < 1e-300))
-    note(fmt::format(
-        "fodp: warning: the interval from {:.6g} to {:.6g} is wider than 1%: so little noise, so many steps or so small a delta is beyond "
-        "what doubles carry; both ends hold\n",
-        lower, upper));
+    note(
+        fmt::format("fodp: warning: the interval from {:.6g} to {:.6g} is wider than 1%: so little noise, so many or so unlike steps, or "
+                    "so small a delta, is beyond "
+                    "what doubles carry; both ends hold\n",
+                    lower, upper));
 }
 
 void write_curves(const AccountOptions& options, const Accountant& accountant, const Events& events, const Spent& spent) {
