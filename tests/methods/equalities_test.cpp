@@ -300,6 +300,15 @@ TEST(Methods, RatesThatVaryDoNotStretchTheMemory) {
   EXPECT_NEAR(moved(options), .84, 1e-3);
 }
 
+// An empty lot, then a full one: its step is the one that a run of full lots takes.
+TEST(Methods, EveryStepIsDividedByItsOwnExpectedLot) {
+  PrivateOptions late = noisy("dp-sgd"), alone = late;
+  late.privacy = {.noise_multiplier = 0.0, .sample_rate = Schedule::list({1e-6, 1}), .steps = 2};
+  alone.privacy = {.noise_multiplier = 0.0, .sample_rate = 1.0, .steps = 1};
+  const std::vector<float> a = trained(late), b = trained(alone);
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-6);
+}
+
 TEST(Methods, TheDefaultRateSuitsTheUpdateAndTheFilter) {
   const auto rate = [](const std::string& method, const StageOptions& stages, std::int64_t order = 2) {
     MethodOptions options;
