@@ -8,8 +8,8 @@
 
 #include "fodp/base/check.h"
 
-// SLEEF's `cinz` functions give the same bits for every vector width; sqrt, products and conversions are correctly rounded. Where the
-// compiler may not use AVX by itself, sleef.h hides the AVX functions, which are picked at run time here.
+// Every vector width gives the same bits, because SLEEF's `cinz` functions do and because sqrt, products and conversions are correctly
+// rounded. Where the compiler may not use AVX on its own, sleef.h hides the AVX functions; they are declared here and picked at run time.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define FODP_AVX __attribute__((target("avx")))
@@ -31,15 +31,16 @@ namespace fodp {
 
 namespace {
 
-// The second word of a pair: 53 bits of angle, and 11 that follow the 64 of the first word in the uniform of the radius.
+// The second word of a pair holds 53 bits of the angle and 11 bits of the uniform that makes the radius, which follow the 64 bits of the
+// first word.
 constexpr std::uint64_t kAngleBits = ~std::uint64_t{0x7ff}, kFineBits = 0x7ff;
-// 2^52, 2^84, and their sum: a word's lower half put below the first and its upper half below the second are doubles exactly; their sum
-// less the third is the word, rounded once.
+// These three turn a 64-bit word into a double with one rounding. The lower half of the word, put into the last bits of 2^52, and its upper
+// half, put into the last bits of 2^84, are exact doubles. Their sum less 2^52 + 2^84 is the word.
 constexpr double kLowBase = 0x1p52, kHighBase = 0x1p84, kBoth = 0x1p84 + 0x1p52;
-// Taken from small integers put below 2^52, leaves them plus a half.
+// Subtracted from a small integer that was put into the last bits of 2^52, this leaves the integer plus a half.
 constexpr double kLowBaseLessHalf = 0x1p52 - .5;
 
-// words[i], words[i + 1] -> normals[i], normals[i + 1] for i in [begin, end), one pair at a time.
+// Makes normals[i] and normals[i + 1] of words[i] and words[i + 1] for every second i from `begin` to `end`, one pair at a time.
 void one_lane(const std::uint64_t* words, double* normals, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; i += 2) {
     const double fine = (static_cast<double>(words[i + 1] & kFineBits) + .5) * 0x1p-11;
@@ -81,7 +82,7 @@ void two_lanes(const std::uint64_t* words, double* normals, std::size_t size) {
   one_lane(words, normals, i, size);
 }
 
-// AVX has no integer arithmetic of this width; halves of words are moved as floats.
+// AVX has no integer arithmetic of this width, so the halves of words are moved as floats.
 FODP_AVX inline __m256d to_double(__m256d word) {
   const __m256 halves = _mm256_castpd_ps(word);
   const __m256 low = _mm256_blend_ps(halves, _mm256_castpd_ps(_mm256_set1_pd(kLowBase)), 0xaa);

@@ -19,16 +19,16 @@ namespace fodp {
 
 namespace {
 
-// Magnitudes below this are rounded exactly by the addition of kToInteger, whose last bit is worth one.
+// Adding kToInteger, whose last bit is worth one, rounds a magnitude below kLatticeLimit to an integer.
 constexpr double kLatticeLimit = 0x1p51;
 constexpr double kToInteger = 0x1.8p52;
 
-// To the nearest integer, ties to even, for |x| < 2^51. In a form that compilers turn into vector code without an AVX-512 conversion.
+// The nearest integer, ties to even, for |x| < 2^51. Compilers turn this form into vector code that needs no AVX-512 conversion.
 inline std::int64_t round_to_integer(double x) {
   return std::bit_cast<std::int64_t>(x + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
 }
 
-// Multiplication by the result is exact division by the grid.
+// The inverse of the grid. The grid is a power of two, so that multiplying by the inverse divides exactly.
 double inverse_of(double grid) {
   int exponent = 0;
   const bool power_of_two = std::isfinite(grid) && std::frexp(grid, &exponent) == .5;
@@ -49,14 +49,15 @@ double lattice_grid(double clip_norm, std::int64_t parameters) {
   int exponent = 0;
   std::frexp(clip_norm * 0x1p-13 / std::sqrt(count), &exponent);
   const double grid = std::ldexp(1, exponent - 1);
-  // The quotient above was rounded; the sign of this is exact. The bound is grid * 2^13 * sqrt(d) <= C.
+  // The quotient above was rounded, so the bound grid * 2^13 * sqrt(d) <= C is checked once more. The sign of the fused multiply-add is
+  // exact.
   const double root_at_most = clip_norm / (grid * 0x1p13);
   return std::fma(root_at_most, root_at_most, -count) < 0 ? grid / 2 : grid;
 }
 
 namespace {
 
-// The names are those of docs/finite-precision.md.
+// The slack, in the names of docs/finite-precision.md.
 double slack_with(double rounding, std::int64_t block_rows) {
   check_input(block_rows >= 1 && block_rows <= 65536, "lattice: {} rows in a block: must be in [1, 65536]", block_rows);
   const double rows = static_cast<double>(block_rows);
@@ -81,12 +82,13 @@ double scalar_grid(double sensitivity) { return lattice_grid(sensitivity, 1) * 0
 void add_to_lattice(std::span<const float> values, double grid, std::span<std::int64_t> total) {
   check_input(values.size() == total.size(), "lattice: {} values for a sum of {}: must be equal", values.size(), total.size());
   const double inverse = inverse_of(grid);
-  // All are checked before any is added, so that a refusal leaves the sum as it was. Infinity is below no limit, NaN neither.
+  // All values are checked before any is added, so that a refusal leaves the sum as it was. The comparison is false for infinity and for
+  // NaN.
   const double largest = kLatticeLimit * grid;
   const float limit = largest > FLT_MAX ? std::numeric_limits<float>::infinity() : static_cast<float>(largest);
   std::int32_t too_large = 0;
   for (const float value : values) too_large |= !(std::abs(value) < limit);
-  // Which coordinate and what value would say something of the data.
+  // The message names neither the coordinate nor its value, which would say something about the data.
   check_fault(!too_large, "lattice: a coordinate of the clipped sum is not finite or not below {} in magnitude", largest);
   for (std::size_t i = 0; i < values.size(); ++i) total[i] += round_to_integer(static_cast<double>(values[i]) * inverse);
 }
@@ -95,12 +97,12 @@ namespace {
 
 double deviation_of(double scale, double grid) {
   const double deviation = scale * inverse_of(grid);
-  // The largest normal is below 16, so all of the noise is below 2^51.
+  // The largest normal is below 16, so that all noise is below 2^51.
   check_input(deviation >= 0 && deviation <= 0x1p47, "noise: scale is {} on a grid of {}: must be in [0, 2^47 grids]", scale, grid);
   return deviation;
 }
 
-// f(start, normals) for pieces of the block's normals, in order.
+// Calls f(start, normals) for pieces of the block's normals, in order.
 template <class F>
 void for_each_piece(const RandomStream& stream, std::uint64_t index, std::uint32_t block, std::size_t count, const F& f) {
   static_assert(kNoiseBlock % 2 == 0, "an odd size draws one word more");

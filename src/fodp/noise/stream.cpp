@@ -12,24 +12,11 @@
 #include <openssl/evp.h>
 
 #include "fodp/base/check.h"
+#include "fodp/base/sha256.h"
 
 namespace fodp {
 
 namespace {
-
-using Bytes32 = std::array<std::uint8_t, 32>;
-
-// SHA-256 of the parts, one after the other.
-template <class... Parts>
-Bytes32 sha256(const Parts&... parts) {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  Bytes32 digest;
-  const bool done = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
-                    ((EVP_DigestUpdate(context.get(), parts.data(), parts.size()) == 1) && ...) &&
-                    EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
-  check_fault(done, "SHA-256 failed in OpenSSL");
-  return digest;
-}
 
 template <std::size_t size>
 void put_big_endian(std::uint64_t value, std::uint8_t* out) {
@@ -48,7 +35,7 @@ RunKey RunKey::from_insecure_seed(std::uint64_t seed) {
   std::array<std::uint8_t, 8> seed_bytes;
   put_big_endian<8>(seed, seed_bytes.data());
   RunKey key;
-  key.bytes_ = sha256(std::string_view("fodp insecure run key 1"), seed_bytes);
+  key.bytes_ = Sha256().add(std::string_view("fodp insecure run key 1")).add(seed_bytes).digest();
   key.insecure_ = true;
   return key;
 }
@@ -59,8 +46,8 @@ RunKey::RunKey(RunKey&& other) noexcept : bytes_(other.bytes_), insecure_(other.
 
 RunKey::~RunKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
-// A context that has seen the key but no counter. It is only copied, never used, so threads may share it: a copy skips the key schedule and
-// OpenSSL's search for the cipher. Freeing a context wipes the key schedule in it.
+// A cipher context that knows the key but no counter. It is only copied, never used, so that threads may share it. A copy saves the key
+// schedule and OpenSSL's search for the cipher. Freeing a context wipes its key schedule.
 struct RandomStream::Key {
   EVP_CIPHER_CTX* prepared = EVP_CIPHER_CTX_new();
 
@@ -71,11 +58,11 @@ struct RandomStream::Key {
 };
 
 RandomStream::RandomStream(const RunKey& key, Purpose purpose) : key_(std::make_unique<Key>()), purpose_(purpose) {
-  // A key that was moved from is all zeros: anyone could repeat its bits.
+  // A key that was moved from is all zeros, and anyone could repeat its bits.
   const bool wiped = std::all_of(key.bytes_.begin(), key.bytes_.end(), [](std::uint8_t byte) { return byte == 0; });
   check_privacy(!wiped, "random stream: its run key was moved from and is empty; make the stream from the key that holds it");
   const std::array<std::uint8_t, 1> purpose_byte{static_cast<std::uint8_t>(purpose)};
-  Bytes32 purpose_key = sha256(key.bytes_, std::string_view("fodp stream key 1"), purpose_byte);
+  Sha256::Digest purpose_key = Sha256().add(key.bytes_).add(std::string_view("fodp stream key 1")).add(purpose_byte).digest();
   const bool done = key_->prepared && EVP_EncryptInit_ex(key_->prepared, EVP_aes_256_ctr(), nullptr, purpose_key.data(), nullptr) == 1;
   OPENSSL_cleanse(purpose_key.data(), purpose_key.size());
   check_fault(done, "AES-256-CTR is not available in OpenSSL");
@@ -85,7 +72,7 @@ RandomStream::RandomStream(RandomStream&&) noexcept = default;
 RandomStream::~RandomStream() = default;
 
 void RandomStream::fill(std::uint64_t index, std::uint32_t block, std::span<std::uint64_t> out) const {
-  // 2^32 counter values of two words each: one more would run into the bits of the next block.
+  // A block has 2^32 counter values of two words each. One word more would repeat bits of the next block.
   constexpr std::size_t most_words = std::size_t{1} << 33;
   check_input(out.size() <= most_words, "random stream: {} words asked of one block: at most 2^33", out.size());
   check_privacy(key_ != nullptr, "random stream: used after it was moved from");
@@ -97,7 +84,7 @@ void RandomStream::fill(std::uint64_t index, std::uint32_t block, std::span<std:
   bool done = context && EVP_CIPHER_CTX_copy(context.get(), key_->prepared) == 1 &&
               EVP_EncryptInit_ex(context.get(), nullptr, nullptr, nullptr, counter.data()) == 1;
 
-  // The key stream is what zeros encrypt to.
+  // The key stream is the encryption of zeros.
   static constexpr std::array<std::uint8_t, 8192> zeros{};
   constexpr std::size_t piece_words = zeros.size() / 8;
   for (std::size_t start = 0; done && start < out.size(); start += piece_words) {

@@ -1,8 +1,8 @@
 // Random bits that are safe by default: AES-256 in counter mode, keyed from the operating system.
 //
-// A stream is addressed by (run key, purpose, index, block): the purpose picks the AES key (derived from the run key by SHA-256), index and
-// block the counter's upper bits, so that no two addresses share a bit of the key stream and any block can be drawn by any thread in any
-// order. The run key is never written anywhere and is wiped from memory.
+// A stream is addressed by (run key, purpose, index, block). The purpose picks the AES key, which is derived from the run key by SHA-256.
+// Index and block are the upper bits of the counter. No two addresses share a bit of the key stream, and any thread can draw any block in
+// any order. The run key is never written anywhere and is wiped from memory.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class RunKey {
   bool insecure_ = false;
 };
 
-// The bits of one purpose. Safe to use from several threads at once.
+// The random bits of one purpose. It is safe to use from several threads at once.
 class RandomStream {
  public:
   RandomStream(const RunKey& key, Purpose purpose);
@@ -42,8 +42,8 @@ class RandomStream {
   RandomStream& operator=(RandomStream&&) = delete;
   ~RandomStream();
 
-  // The first out.size() words of the stream at (index, block): the same words however often and from wherever it is asked. At most
-  // 2^33 words a block (InputError beyond).
+  // Fills `out` with the first words of the stream at (index, block). They are the same however often and from wherever they are asked for.
+  // InputError for more than 2^33 words of one block.
   void fill(std::uint64_t index, std::uint32_t block, std::span<std::uint64_t> out) const;
 
   Purpose purpose() const { return purpose_; }
