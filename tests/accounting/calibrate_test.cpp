@@ -1,11 +1,13 @@
 #include "fodp/accounting/calibrate.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "fodp/accounting/pld.h"
 #include "fodp/accounting/rdp.h"
 #include "fodp/base/check.h"
 
@@ -102,6 +104,98 @@ TEST(Calibrate, ARunThatVariesIsMetAsAWhole) {
   const Calibrated result = calibrate_noise_multiplier(events, {2, 1e-5}, accountant);
   EXPECT_LE(accountant.epsilon(events(result.noise_multiplier), 1e-5).epsilon, 2);
   EXPECT_GT(accountant.epsilon(events(result.noise_multiplier * (1 - 3e-6)), 1e-5).epsilon, 2);
+}
+
+// Counts how often it is asked, and whether for all of an answer.
+class CountedAccountant : public Accountant {
+ public:
+  explicit CountedAccountant(const Accountant& accountant) : accountant_(accountant) {}
+  std::string name() const override { return accountant_.name(); }
+  Spent epsilon(const Events& events, double delta) const override {
+    ++whole;
+    return accountant_.epsilon(events, delta);
+  }
+  double upper_epsilon(const Events& events, double delta) const override {
+    ++upper;
+    return accountant_.upper_epsilon(events, delta);
+  }
+  mutable int whole = 0, upper = 0;
+
+ private:
+  const Accountant& accountant_;
+};
+
+// Steps that all differ, as a schedule makes them.
+Events scheduled(int steps, double sigma, double first_beta, double last_beta) {
+  Events events;
+  for (int t = 0; t < steps; ++t)
+    events.push_back({Event::poisson_gaussian(.04, sigma / std::lerp(first_beta, last_beta, t / (steps - 1.)), .0005), 1});
+  return events;
+}
+
+TEST(Calibrate, AScheduleTakesFewAnswers) {
+  const PldAccountant pld;
+  const RdpAccountant rdp;
+  for (const auto* accountant : std::initializer_list<const Accountant*>{&pld, &rdp}) {
+    SCOPED_TRACE(accountant->name());
+    const CountedAccountant counted(*accountant);
+    const EventsAt events = [](double sigma) { return scheduled(250, sigma, .9, .6); };
+    int told = 0;
+    double last = 0;
+    const Calibrated result = calibrate_noise_multiplier(events, {1, 1e-5}, counted, [&](int asked, double sigma, double epsilon) {
+      EXPECT_EQ(asked, ++told);
+      EXPECT_GT(epsilon, 0);
+      last = sigma;
+    });
+    EXPECT_LE(counted.upper, 6);
+    EXPECT_EQ(counted.whole, 1) << "for the answer that is returned";
+    EXPECT_EQ(told, counted.upper + counted.whole);
+    EXPECT_EQ(last, result.noise_multiplier);
+    EXPECT_LE(result.spent.epsilon, 1);
+    EXPECT_EQ(accountant->epsilon(events(result.noise_multiplier), 1e-5).epsilon, result.spent.epsilon);
+    EXPECT_GT(accountant->upper_epsilon(events(result.noise_multiplier * (1 - 1.1e-6)), 1e-5), 1);
+  }
+}
+
+// A cost that the guide is wrong about: far from what the Renyi accountant says, with a kink and with a jump at the target.
+TEST(Calibrate, ABadGuideIsNotFollowedAstray) {
+  class Odd : public Accountant {
+   public:
+    explicit Odd(double jump) : jump_(jump) {}
+    std::string name() const override { return "odd"; }
+    Spent epsilon(const Events& events, double delta) const override {
+      const double z = events[0].event.charged_multiplier();
+      return {.epsilon = z < 50 ? 2 + 50 / z * jump_ : std::pow(50 / z, 3) * 2, .delta = delta};
+    }
+
+   private:
+    double jump_;
+  };
+  const EventsAt events = [](double sigma) { return scheduled(150, sigma, 1, .9); };
+  for (double jump : {0., 1e-7, 1.})
+    for (double target : {.5, 1.9, 2., 2.5}) {
+      SCOPED_TRACE(testing::Message() << "jump " << jump << " target " << target);
+      const Odd accountant(jump);
+      const auto meets = [&](double sigma) { return accountant.epsilon(events(sigma), 1e-5).epsilon <= target; };
+      const double sigma = calibrate_noise_multiplier(events, {target, 1e-5}, accountant).noise_multiplier;
+      EXPECT_TRUE(meets(sigma));
+      EXPECT_TRUE(sigma < 2e-6 || !meets(sigma * (1 - 1.1e-6)));
+    }
+}
+
+TEST(Calibrate, AScheduleThatCannotBeMetSaysSo) {
+  const EventsAt events = [](double) { return scheduled(150, 1, 1, .9); };
+  EXPECT_THROW(calibrate_noise_multiplier(events, {1e-3, 1e-5}, RdpAccountant()), InputError);
+}
+
+// A training under an insecure seed is repeated to the last bit only if the noise that was calibrated for it is: these are the values of
+// the first release.
+TEST(Calibrate, AConstantRunIsFoundWhereItAlwaysWas) {
+  const PldAccountant pld;
+  EXPECT_NEAR(calibrate_noise_multiplier({.04, 6250, .9, .0005}, {3, 1e-5}, pld).noise_multiplier, 4.026984157673307, 1e-13);
+  EXPECT_NEAR(calibrate_noise_multiplier({.01, 1000}, {3, 1e-5}, pld).noise_multiplier, .81358880037146508, 1e-13);
+  EXPECT_NEAR(calibrate_noise_multiplier({.25, 160, .8}, {3, 1e-5}, pld).noise_multiplier, 3.6312632305953643, 1e-13);
+  EXPECT_NEAR(calibrate_noise_multiplier({.04, 6250, .9, .0005}, {3, 1e-5}, RdpAccountant()).noise_multiplier, 4.3190006781923183, 1e-13);
 }
 
 TEST(Calibrate, SaysWhatCouldBeMet) {

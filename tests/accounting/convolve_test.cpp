@@ -1,5 +1,6 @@
 #include "fodp/accounting/convolve.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <random>
@@ -41,6 +42,29 @@ TEST(RealFourier, IsTheDefinition) {
     }
     EXPECT_LE(std::sqrt(error), fourier.relative_error() * std::sqrt(norm)) << size;
   }
+}
+
+// Nearly all mass at one place, as a step that hardly ever loses anything: no value may be off by more than its share.
+TEST(RealFourier, EveryValueIsNear) {
+  constexpr std::size_t kSize = 512;
+  std::vector<double> values(kSize);
+  double sum = 0;
+  for (std::size_t i = 0; i < kSize; ++i) sum += values[i] = std::exp(-.3 * static_cast<double>(i)) / 3;
+  RealFourier fourier(kSize);
+  std::vector<Complex> spectrum;
+  fourier.forward(values, spectrum);
+  double largest = 0;
+  for (std::size_t k = 0; k <= kSize / 2; ++k) {
+    long double re = 0, im = 0;
+    for (std::size_t i = 0; i < kSize; ++i) {
+      const long double angle = 2 * std::numbers::pi_v<long double> * static_cast<long double>(i * k % kSize) / kSize;
+      re += values[i] * std::cos(angle);
+      im -= values[i] * std::sin(angle);
+    }
+    largest = std::max(largest, static_cast<double>(std::hypot(spectrum[k].re - re, spectrum[k].im - im)));
+  }
+  EXPECT_LE(largest, fourier.uniform_error() * sum);
+  EXPECT_GT(largest, 1e-4 * fourier.uniform_error() * sum) << "some rounding there must be";
 }
 
 TEST(RealFourier, InverseUndoesForward) {

@@ -33,6 +33,26 @@ TEST(Event, SlackIsChargedAsLessNoise) {
   EXPECT_EQ(Event::gaussian(0, .25).charged_multiplier(), 0);
 }
 
+TEST(Event, CoversWhatCostsNoMore) {
+  const Event paid = Event::poisson_gaussian(.04, 1.1, .002);
+  EXPECT_TRUE(paid.covers(paid));
+  EXPECT_TRUE(paid.covers(Event::poisson_gaussian(.03, 1.1, .002)));
+  EXPECT_TRUE(paid.covers(Event::poisson_gaussian(.04, 1.2, .002)));
+  EXPECT_TRUE(paid.covers(Event::poisson_gaussian(.04, 1.1, .001)));
+  EXPECT_FALSE(paid.covers(Event::poisson_gaussian(.05, 1.1, .002))) << "a larger rate";
+  EXPECT_FALSE(paid.covers(Event::poisson_gaussian(.04, 1.0, .002))) << "less noise";
+  EXPECT_FALSE(paid.covers(Event::poisson_gaussian(.04, 1.2, .003))) << "more slack, even where the noise makes up for it";
+  EXPECT_FALSE(Event::poisson_gaussian(.04, 1.1 * 1.003, .002).covers(paid)) << "the noise that is charged, not the ideal one, is compared";
+  EXPECT_TRUE(Event::poisson_gaussian(.04, 1.1 * 1.003, .01).covers(paid));
+}
+
+TEST(Event, CoversItsOwnKindOnly) {
+  EXPECT_FALSE(Event::gaussian(1.1).covers(Event::poisson_gaussian(.04, 1.1)));
+  EXPECT_FALSE(Event::poisson_gaussian(.04, 1.1).covers(Event::gaussian(1.1)));
+  EXPECT_TRUE(Event::gaussian(0).covers(Event::gaussian(1.1)));
+  EXPECT_FALSE((Event{.noise_multiplier = kNan}).covers(Event::gaussian(1.1))) << "not a number";
+}
+
 TEST(Event, IdealIsTheSameWithoutSlack) {
   EXPECT_EQ(Event::poisson_gaussian(.04, 1.1, .002).ideal(), Event::poisson_gaussian(.04, 1.1));
   const Events run{{Event::gaussian(3, .001), 2}, {Event::poisson_gaussian(.04, 1.1, .002), 5}};

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "counting_accountant.h"
 #include "fodp/accounting/rdp.h"
 #include "fodp/base/check.h"
 
@@ -25,42 +26,17 @@ static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t, std:
 static_assert(std::is_nothrow_move_constructible_v<Charge>);
 static_assert(!std::is_copy_constructible_v<Ledger>);
 
-const Event kStep = Event::poisson_gaussian(.04, 1.1);
-const Event kOther = Event::poisson_gaussian(.04, 2.2);
-
-// Epsilon is the number of events: budgets can be counted by hand. Counts how often it is asked.
-class CountingAccountant : public Accountant {
- public:
-  std::string name() const override { return "counting"; }
-  Spent epsilon(const Events& events, double delta) const override {
-    ++asked;
-    return {.epsilon = static_cast<double>(total_count(events)), .delta = delta};
-  }
-  mutable int asked = 0;
-};
-
-int charges_until_refusal(Ledger& ledger, const Event& event, int most) {
-  for (int i = 0; i < most; ++i) {
-    try {
-      ledger.charge(event);
-    } catch (const PrivacyError&) {
-      return i;
-    }
-  }
-  return most;
-}
-
 TEST(Ledger, JournalHearsOfAnEventBeforeItIsCharged) {
   Ledger ledger;
-  std::vector<std::pair<std::uint64_t, Event>> heard;
-  ledger.set_journal([&](std::uint64_t number, const Event& event) {
-    EXPECT_EQ(ledger.count(), number);
-    EXPECT_EQ(total_count(ledger.events()), static_cast<std::int64_t>(number));
-    heard.emplace_back(number, event);
+  std::vector<LedgerRecord> heard;
+  ledger.set_journal([&](const LedgerRecord& record) {
+    EXPECT_EQ(ledger.count(), record.first_number);
+    EXPECT_EQ(total_count(ledger.events()), static_cast<std::int64_t>(heard.size()));
+    heard.push_back(record);
   });
-  ledger.charge(kStep);
+  ledger.charge(kStep, 3);
   ledger.charge(kOther);
-  EXPECT_EQ(heard, (std::vector<std::pair<std::uint64_t, Event>>{{0, kStep}, {1, kOther}}));
+  EXPECT_EQ(heard, (std::vector<LedgerRecord>{{0, 3, kStep}, {3, 1, kOther}}));
 }
 
 TEST(Ledger, WithoutItsRecordNothingIsCharged) {
@@ -68,7 +44,7 @@ TEST(Ledger, WithoutItsRecordNothingIsCharged) {
   Ledger ledger({.epsilon = 3, .delta = 1e-5}, accountant);
   ledger.plan({{kStep, 3}});
   bool disk_full = true;
-  ledger.set_journal([&](std::uint64_t, const Event&) {
+  ledger.set_journal([&](const LedgerRecord&) {
     if (disk_full) throw std::runtime_error("disk full");
   });
   EXPECT_THROW(ledger.charge(kStep), std::runtime_error);
@@ -85,7 +61,7 @@ TEST(Ledger, ARefusedEventIsNotRecorded) {
   const CountingAccountant accountant;
   Ledger ledger({.epsilon = 1, .delta = 1e-5}, accountant);
   int records = 0;
-  ledger.set_journal([&](std::uint64_t, const Event&) { ++records; });
+  ledger.set_journal([&](const LedgerRecord&) { ++records; });
   ledger.charge(kStep);
   EXPECT_THROW(ledger.charge(kStep), PrivacyError);
   EXPECT_EQ(records, 1);
@@ -123,7 +99,7 @@ TEST(Ledger, EventsThatDifferInAnyNumberStayApart) {
 TEST(Ledger, NumbersCountReleases) {
   Ledger ledger;
   std::vector<std::uint64_t> heard;
-  ledger.set_journal([&](std::uint64_t number, const Event&) { heard.push_back(number); });
+  ledger.set_journal([&](const LedgerRecord& record) { heard.push_back(record.first_number); });
   EXPECT_EQ(ledger.charge(kStep).number(), 0u);
   EXPECT_EQ(ledger.charge(kOther, 5).number(), 1u);
   EXPECT_EQ(ledger.charge(kStep).number(), 6u);

@@ -49,6 +49,8 @@ class Accountant {
   virtual std::string name() const = 0;
   // Both refuse, with an InputError, an event that they do not know.
   virtual Spent epsilon(const Events& events, double delta) const = 0;
+  // The upper bound alone, for a search that asks often: never below epsilon().epsilon, and that itself where it takes no longer.
+  virtual double upper_epsilon(const Events& events, double delta) const { return epsilon(events, delta).epsilon; }
   virtual Spent delta(const Events& events, double epsilon) const;  // InputError where the accountant has no answer
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "fodp/accounting/rdp.h"
 #include "fodp/base/check.h"
 
 namespace fodp {
@@ -21,6 +23,7 @@ class Search {
     check_input(target.delta > 0 && target.delta < 1, "delta is {}: must be in (0, 1)", target.delta);
   }
 
+  const Budget& target() const { return target_; }
   Point at(double value) const { return {value, cost_(value)}; }
   bool meets(const Point& point) const { return point.spent.epsilon <= target_.epsilon; }
 
@@ -80,24 +83,8 @@ Point most(const Search& search, double smallest, double first, double largest, 
   return point;
 }
 
-void check_run(const PlannedRun& run) {
-  check_input(run.steps >= 1, "steps is {}: must be at least 1", run.steps);
-  check_input(run.beta > 0 && run.beta <= 1, "beta is {}: must be in (0, 1]", run.beta);
-}
-
-}  // namespace
-
-Events PlannedRun::events(double noise_multiplier) const {
-  return {{Event::poisson_gaussian(sample_rate, noise_multiplier / beta, slack), steps}};
-}
-
-Calibrated calibrate_noise_multiplier(const PlannedRun& run, const Budget& target, const Accountant& accountant) {
-  check_run(run);
-  return calibrate_noise_multiplier([&](double sigma) { return run.events(sigma); }, target, accountant);
-}
-
-Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant) {
-  const Search search(target, [&](double sigma) { return accountant.epsilon(events(sigma), target.delta); });
+// The least noise multiplier within the target of `search`, from 1 by doubling or halving.
+Calibrated least_noise(const Search& search, const EventsAt& events) {
   constexpr double kLargest = 1e6, kSmallest = 1e-6;
   Point high = search.at(1);
   if (search.meets(high)) {
@@ -118,10 +105,96 @@ Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& targ
       return {high.value, high.spent};
     }
   }
+  const Budget& target = search.target();
   throw InputError(fmt::format(
       "epsilon {} at delta {} cannot be met by {} events: with a noise multiplier of {} epsilon is {}; allow that much, or fewer steps, a "
       "lower sample rate or a larger delta",
       target.epsilon, target.delta, total_count(events(kLargest)), kLargest, high.spent.epsilon));
+}
+
+// The same where an answer takes long but another accountant, `guess`, tells quickly what noise it would take for an epsilon: the two
+// differ by a factor that hardly depends on the noise. From two such guesses by secants in the logarithms, until the last two answers are
+// on either side of the target. Nothing where that does not come about.
+std::optional<Point> by_guesses(const Search& search, const std::function<std::optional<double>(double epsilon)>& guess) {
+  constexpr double kAside = 4e-7;  // either side of where the target is met, by the logarithm
+  constexpr int kMostAnswers = 16;
+  const double target = search.target().epsilon;
+  const std::optional<double> first = guess(target);
+  if (!first) return std::nullopt;
+  Point before = search.at(*first);
+  const double ratio = before.spent.epsilon / target;
+  if (!std::isfinite(ratio) || !(ratio > 0)) return std::nullopt;
+  const std::optional<double> second = guess(target / ratio);
+  if (!second) return std::nullopt;
+  Point last = search.at(*second);
+
+  std::optional<Point> good, bad;
+  const auto note = [&](const Point& point) {
+    std::optional<Point>& side = search.meets(point) ? good : bad;
+    const bool nearer = !side || (search.meets(point) ? point.value < side->value : point.value > side->value);
+    if (nearer) side = point;
+  };
+  note(before), note(last);
+  for (int i = 2; i < kMostAnswers; ++i) {
+    if (good && bad && good->value - bad->value <= 1e-6 * bad->value) return good;
+    const double x = std::log(last.value), y = std::log(last.spent.epsilon / target);
+    const double slope = (y - std::log(before.spent.epsilon / target)) / (x - std::log(before.value));
+    if (!(slope < 0) || !std::isfinite(y)) break;
+    double next = x - std::clamp(y / slope, -1., 1.);
+    // So near that the secant is right: once on the side that meets the target, then on the other.
+    if (std::abs(next - x) < 1e-4) next += good && good->value <= std::exp(next + 2 * kAside) ? -kAside : kAside;
+    if (good && bad) next = std::clamp(next, std::log(bad->value), std::log(good->value));
+    const Point point = search.at(std::exp(next));
+    if (point.value == last.value) break;
+    before = last, last = point;
+    note(point);
+  }
+  if (!good || !bad || !(bad->value < good->value)) return std::nullopt;
+  return search.nearest(*good, *bad);
+}
+
+void check_run(const PlannedRun& run) {
+  check_input(run.steps >= 1, "steps is {}: must be at least 1", run.steps);
+  check_input(run.beta > 0 && run.beta <= 1, "beta is {}: must be in (0, 1]", run.beta);
+}
+
+}  // namespace
+
+Events PlannedRun::events(double noise_multiplier) const {
+  return {{Event::poisson_gaussian(sample_rate, noise_multiplier / beta, slack), steps}};
+}
+
+Calibrated calibrate_noise_multiplier(const PlannedRun& run, const Budget& target, const Accountant& accountant) {
+  check_run(run);
+  return calibrate_noise_multiplier([&](double sigma) { return run.events(sigma); }, target, accountant);
+}
+
+Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant,
+                                      const CalibrationProgress& progress) {
+  constexpr std::size_t kManyKinds = 96;
+  int asked = 0;
+  const auto told = [&](double sigma, const Spent& spent) {
+    if (progress) progress(++asked, sigma, spent.epsilon);
+    return spent;
+  };
+  const Search search(target, [&](double sigma) { return told(sigma, accountant.epsilon(events(sigma), target.delta)); });
+  if (events(1).size() <= kManyKinds) return least_noise(search, events);
+
+  const Search upper(target, [&](double sigma) {
+    return told(sigma, {.epsilon = accountant.upper_epsilon(events(sigma), target.delta), .delta = target.delta});
+  });
+  const RdpAccountant guide;
+  const auto guess = [&](double epsilon) -> std::optional<double> {
+    const Search quick({epsilon, target.delta}, [&](double sigma) { return guide.epsilon(events(sigma), target.delta); });
+    try {
+      return least_noise(quick, events).noise_multiplier;
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  };
+  const std::optional<Point> found = by_guesses(upper, guess);
+  if (!found) return least_noise(search, events);
+  return {found->value, search.at(found->value).spent};
 }
 
 CalibratedRun calibrate(const PlannedRun& planned, double noise_multiplier, Unknown unknown, const Budget& target,

@@ -31,9 +31,16 @@ struct Calibrated {
 // The events of a run at this noise multiplier; they must cost less the larger it is.
 using EventsAt = std::function<Events(double noise_multiplier)>;
 
+// Told after each time the accountant was asked: how often that was, and the noise multiplier and its epsilon.
+using CalibrationProgress = std::function<void(int asked, double noise_multiplier, double epsilon)>;
+
 // The smallest noise multiplier, to a relative 1e-6 and from above, with which a run stays within `target`, sought from 1e-6 to 1e6.
 // InputError for a value out of range, and for a target that none of these meets: it says which epsilon the largest meets.
-Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant);
+//
+// A run of many unlike steps, about which an answer takes long, is first calibrated with the Renyi accountant, which takes little time;
+// from there the accountant is asked some five or six times.
+Calibrated calibrate_noise_multiplier(const EventsAt& events, const Budget& target, const Accountant& accountant,
+                                      const CalibrationProgress& progress = {});
 Calibrated calibrate_noise_multiplier(const PlannedRun& run, const Budget& target, const Accountant& accountant);
 
 enum class Unknown { noise_multiplier, steps, sample_rate, beta };

@@ -37,6 +37,8 @@ class RealFourier {
 
   // |computed - exact| <= relative_error() * |exact| in the Euclidean norm, for both (Higham 2002, Theorem 24.2).
   double relative_error() const;
+  // |computed - exact| <= uniform_error() * (sum of the values' sizes) for each value of forward().
+  double uniform_error() const;
 
  private:
   void transform(std::vector<Complex>& data);

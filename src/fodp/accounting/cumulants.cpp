@@ -83,15 +83,20 @@ RunCumulants::Tilt RunCumulants::for_epsilon(double epsilon, Direction direction
   return least([&](double s) { return at(s, direction).k + log_largest_weight(s) - s * epsilon; }, direction);
 }
 
-double RunCumulants::reach(double s, double unlikely, Direction direction) const {
+RunCumulants::Reach RunCumulants::reach(double s, double unlikely, Direction direction, bool heavy) const {
   const Cumulants::Value here = at(s, direction);
   double rate = 1.5 * std::sqrt(2 * unlikely / here.variance);
   double right = std::numeric_limits<double>::infinity(), left = right;
-  for (int i = 0; i < 14; ++i, rate *= .7) {
-    right = std::min(right, (at(s + rate, direction).k - here.k + unlikely) / rate - here.mean);
-    left = std::min(left, (at(s - rate, direction).k - here.k + unlikely) / rate + here.mean);
+  // A heavy tail needs rates far below what the deviation suggests: on as long as that helps.
+  bool better = true;
+  for (int i = 0; i < 14 || (heavy && better && i < 60); ++i, rate *= .7) {
+    const double to_right = (at(s + rate, direction).k - here.k + unlikely) / rate - here.mean;
+    const double to_left = (at(s - rate, direction).k - here.k + unlikely) / rate + here.mean;
+    better = to_right < right || to_left < left;
+    right = std::min(right, to_right);
+    left = std::min(left, to_left);
   }
-  return std::max(right, left);
+  return {left, right};
 }
 
 double RunCumulants::depth(double unlikely, Direction direction) const {

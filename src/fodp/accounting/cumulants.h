@@ -50,8 +50,13 @@ class RunCumulants {
   // those near epsilon, would draw the tilted mass.
   double narrow(double most, double epsilon, Direction direction) const;
 
-  // How far from its mean the tilted sum goes, but for a chance of exp(-unlikely), by Chernoff's bound.
-  double reach(double s, double unlikely, Direction direction) const;
+  // How far from its mean the tilted sum goes, but for a chance of exp(-unlikely), by Chernoff's bound. A `heavy` tail, of rare losses far
+  // above the deviation, takes more time to bound.
+  struct Reach {
+    double left, right;
+    double both() const { return left > right ? left : right; }
+  };
+  Reach reach(double s, double unlikely, Direction direction, bool heavy = false) const;
   // How far below 0 the sum goes under the second distribution, but for that chance.
   double depth(double unlikely, Direction direction) const;
 

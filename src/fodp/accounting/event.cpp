@@ -30,6 +30,11 @@ Event Event::ideal() const {
   return exact;
 }
 
+bool Event::covers(const Event& needed) const {
+  return kind == needed.kind && sample_rate >= needed.sample_rate && charged_multiplier() <= needed.charged_multiplier() &&
+         slack >= needed.slack;
+}
+
 std::string Event::kind_name() const { return kind == Kind::gaussian ? "gaussian" : "poisson_gaussian"; }
 
 Events ideal(const Events& parts) {

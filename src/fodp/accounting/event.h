@@ -25,6 +25,8 @@ struct Event {
 
   double charged_multiplier() const { return noise_multiplier / (1 + slack); }
   Event ideal() const;  // the same in exact arithmetic
+  // Whether a charge for this event pays for a release that needs `needed`: it is of the same kind and no field of it is cheaper.
+  bool covers(const Event& needed) const;
   std::string kind_name() const;
 
   friend bool operator==(const Event&, const Event&) = default;

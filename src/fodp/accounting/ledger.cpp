@@ -82,7 +82,7 @@ Charge Ledger::charge(const Event& event, std::int64_t releases) {
   const auto planned = planned_.find(event);
   const bool follows = planned != planned_.end();
   if (!follows) check_budget(event);
-  if (journal_) journal_(count_, event);
+  if (journal_) journal_({count_, releases, event});
 
   charged_.add(event, 1);
   if (!follows)
@@ -90,6 +90,25 @@ Charge Ledger::charge(const Event& event, std::int64_t releases) {
   else if (--planned->second == 0)
     planned_.erase(planned);
   return Charge(event, std::exchange(count_, count_ + more), releases);
+}
+
+void Ledger::rebuild(std::span<const LedgerRecord> records) {
+  check_input(count_ == 0 && planned_.empty(), "ledger with {} releases and {} planned kinds of event: only an empty one can be rebuilt",
+              count_, planned_.size());
+  Merged charged;
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto& [first_number, releases, event] = records[i];
+    check_input(first_number == count, "ledger record {}: its first release is {}: must be {}, the next after the record before", i + 1,
+                first_number, count);
+    check_input(releases >= 1, "ledger record {}: releases is {}: must be at least 1", i + 1, releases);
+    check_input(static_cast<std::uint64_t>(releases) <= std::numeric_limits<std::uint64_t>::max() - count,
+                "ledger record {}: {} releases after {}: their numbers would repeat", i + 1, releases, count);
+    charged.add(event, 1);
+    count += static_cast<std::uint64_t>(releases);
+  }
+  charged_ = std::move(charged);
+  count_ = count;
 }
 
 }  // namespace fodp

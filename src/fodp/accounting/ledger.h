@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/event.h"
+#include "fodp/base/state.h"
 
 namespace fodp {
 
@@ -48,11 +50,19 @@ struct Budget {
   double delta = 0;
 };
 
+// One charge as it is written down. The records of a run, in their order, are enough to rebuild its ledger; nothing in them is secret.
+struct LedgerRecord {
+  std::uint64_t first_number = 0;  // of its first release; the others follow it
+  std::int64_t releases = 1;       // how many it covers
+  Event event;
+
+  friend bool operator==(const LedgerRecord&, const LedgerRecord&) = default;
+};
+
 class Ledger {
  public:
-  // Called with each event, and the number of its first release, before its charge exists; a record on disk goes here. If it throws,
-  // there is no charge.
-  using Journal = std::function<void(std::uint64_t first_number, const Event&)>;
+  // Called with the record of each charge before the charge exists; a file of records is written here. If it throws, there is no charge.
+  using Journal = std::function<void(const LedgerRecord&)>;
 
   Ledger() = default;
   // With a budget, `accountant` must outlive the ledger.
@@ -70,10 +80,20 @@ class Ledger {
   // the budget would be passed.
   Charge charge(const Event& event, std::int64_t releases = 1);
 
+  // Takes over what an earlier ledger charged: the records that its journal was given, in that order. What was already spent is not held
+  // against the budget here, but the next plan or charge is checked with it included. The journal does not hear of these records again.
+  // InputError, which names the record, if they do not follow each other from 0 without gap or overlap or if one covers no release;
+  // InputError too if something was charged or planned before. The ledger is then as it was.
+  void rebuild(std::span<const LedgerRecord> records);
+
   // What has been charged so far, each event once, in the order they first came: composition does not depend on the order, so equal events
   // are merged wherever they stand.
   const Events& events() const { return charged_.events(); }
   std::uint64_t count() const { return count_; }  // releases: the numbers handed out
+
+  // What was charged, what is left of the plan, and a charge that is still open, as a run's state.
+  void state(StateVisitor& visit);
+  void charge_state(StateVisitor& visit, std::optional<Charge>& open) const;
 
  private:
   struct Hash {

@@ -20,6 +20,9 @@
 
 namespace fodp {
 
+class GridCache;
+struct PldRun;
+
 class PldAccountant : public Accountant {
  public:
   // `width` is the relative width that intervals may have; a smaller one costs time in proportion. In [1e-4, .5]. Of more than `most_kinds`
@@ -31,6 +34,7 @@ class PldAccountant : public Accountant {
 
   // delta in [0, 1]. InputError for an event that is not known or out of range.
   Spent epsilon(const Events& events, double delta) const override;
+  double upper_epsilon(const Events& events, double delta) const override;  // half the time of epsilon() where steps are taken in groups
   // epsilon >= 0, +inf allowed.
   Spent delta(const Events& events, double epsilon) const override;
 
@@ -39,14 +43,20 @@ class PldAccountant : public Accountant {
   Spent delta(const Events& events, double epsilon, Direction direction) const;
 
  private:
-  class Grids;
-  class Question;
-  Spent epsilon_of(const Events& events, double delta, std::span<const Direction> directions) const;
+  struct Found {
+    Interval interval;
+    double grid = 0;
+  };
+  enum class Ends { both, upper };
+  // The larger ends over the directions: of epsilon at the delta `target`, or of delta at the epsilon `target`. Of groups the lower end is
+  // another question, and 0 if that is not asked for.
+  Found ask(const PldRun& run, double target, bool for_epsilon, std::span<const Direction> directions, Ends ends) const;
+  Spent epsilon_of(const Events& events, double delta, std::span<const Direction> directions, Ends ends = Ends::both) const;
   Spent delta_of(const Events& events, double epsilon, std::span<const Direction> directions) const;
 
   double width_;
   std::size_t most_kinds_;
-  std::unique_ptr<Grids> grids_;
+  std::unique_ptr<GridCache> grids_;
 };
 
 }  // namespace fodp
