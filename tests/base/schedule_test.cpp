@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fodp/base/fields_json.h"
+
 namespace fodp {
 namespace {
 
@@ -130,9 +132,12 @@ TEST(Schedule, EveryNumberOfATextIsChecked) {
 
 TEST(Schedule, JsonIsANumberIfConstantElseTheText) {
   nlohmann::ordered_json out;
-  fields_to_json(Options{.beta = Schedule::linear(.5, .25)}, out);
+  const auto write = [&](const Options& options) {
+    for_each_field(options, [&](const auto& field, const auto& value) { out[json_name(field.name)] = json_of(value); });
+  };
+  write({.beta = Schedule::linear(.5, .25)});
   EXPECT_EQ(out.dump(), R"({"beta":"0.5:0.25","noise":null})");
-  fields_to_json(Options{.beta = Schedule::list({.5, .5}), .noise = 2}, out);
+  write({.beta = Schedule::list({.5, .5}), .noise = 2});
   EXPECT_EQ(out.dump(), R"({"beta":0.5,"noise":2.0})");
 }
 

@@ -13,8 +13,8 @@
 namespace fodp {
 namespace {
 
-// A new file beside the target, deleted unless it took the target's place. Its name does not contain the target's, which may be as long as
-// names can be.
+// A new file beside the target, which is deleted unless it took the target's place. Its name does not contain the target's, because that
+// may be as long as names can be.
 class TemporaryFile {
  public:
   TemporaryFile(const std::filesystem::path& target, std::string_view what) : target_(target), what_(what) {
@@ -48,7 +48,7 @@ class TemporaryFile {
     const bool renamed = ::rename(name_.c_str(), target_.c_str()) == 0;
     check_input(renamed, "{} {}: cannot be written: {}", what_, target_.string(), std::strerror(errno));
     name_.clear();
-    // The file is whole under its name already; this makes the name outlive a power cut, where the file system can.
+    // The file is already whole under its name. This makes the name outlive a power cut, where the file system can.
     const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) return;
     ::fsync(directory);

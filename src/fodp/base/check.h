@@ -1,7 +1,8 @@
-// The one place that throws. Three kinds of trouble, each with its own type, so that the command line can give each its exit status:
+// The errors of the library and the functions that throw them. There are three kinds of error, each with its own type, so that the command
+// line can give each its exit status:
 //   InputError    a value, file or option that is not allowed: names what, where, what was given and what is allowed
 //   PrivacyError  something that would break, or has already used up, a privacy guarantee
-//   FaultError    the world failed us (no memory, no disk, a library's error)
+//   FaultError    the machine or another library failed: no memory, no disk, an error of OpenSSL
 #pragma once
 
 #include <stdexcept>
@@ -26,7 +27,7 @@ class FaultError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// check_input(q > 0, "sample rate is {}: must be above 0", q)
+// For example: check_input(q > 0, "sample rate is {}: must be above 0", q)
 template <class... Args>
 void check_input(bool holds, fmt::format_string<Args...> message, Args&&... args) {
   if (!holds) throw InputError(fmt::format(message, std::forward<Args>(args)...));

@@ -20,7 +20,6 @@ std::string Range::text() const {
 }
 
 // Every range excludes infinity at an end that is not bounded: no option takes it.
-Range any_number() { return {.low_open = true, .high_open = true}; }
 Range above(double low) { return {.low = low, .low_open = true, .high_open = true}; }
 Range at_least(double low) { return {.low = low, .high_open = true}; }
 Range between(double low, double high) { return {.low = low, .high = high}; }
@@ -44,14 +43,23 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
 }  // namespace
 
 std::string suggestion(std::string_view given, const std::vector<std::string_view>& known) {
+  const std::string word = lower(given);
   std::string_view nearest;
   std::size_t least = std::max<std::size_t>(2, given.size() / 3) + 1;
   for (std::string_view candidate : known) {
-    const bool starts = given.size() >= 3 && candidate.starts_with(given);
-    const std::size_t distance = starts ? 1 : edit_distance(given, candidate);
+    const std::string name = lower(candidate);
+    const bool starts = word.size() >= 3 && name.starts_with(word);
+    const std::size_t distance = name == word ? 0 : starts ? 1 : edit_distance(word, name);
     if (distance < least) least = distance, nearest = candidate;
   }
   if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
@@ -84,12 +92,6 @@ bool parse_bool(std::string_view text, std::string_view where) {
   if (text == "true" || text == "1" || text.empty()) return true;
   if (text == "false" || text == "0") return false;
   throw InputError(fmt::format("{}: '{}' is neither true nor false", where, text));
-}
-
-nlohmann::ordered_json json_number(double value) {
-  if (std::isnan(value)) return nullptr;
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
 }
 
 std::string number_text(double value) {

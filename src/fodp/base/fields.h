@@ -1,5 +1,5 @@
-// An options struct listed once. Each field has a name, a member, a help line and an allowed range; parsing, defaults, help, JSON and
-// validation follow from that list:
+// An options struct lists its fields once, each with a name, a member, a help line and an allowed range. Parsing, defaults, help, JSON
+// (fields_json.h) and validation follow from that list:
 //
 //   struct Options {
 //     double clip_norm = 1;
@@ -20,9 +20,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "fodp/base/check.h"
 
@@ -37,7 +36,6 @@ struct Range {
   std::string text() const;  // "in (0, 1]"
 };
 
-Range any_number();
 Range above(double low);
 Range at_least(double low);
 Range between(double low, double high);      // closed at both ends
@@ -48,15 +46,15 @@ template <class Options, class Value>
 struct Field {
   std::string_view name;  // as on the command line, without the dashes
   Value Options::*member;
-  std::string_view help;
+  std::string help;
   Range range;
-  std::string_view default_text;  // what stands for an empty optional: "sigma*C*sqrt(d)"
+  std::string default_text;  // what stands for an empty optional: "sigma*C*sqrt(d)"
 };
 
 template <class Options, class Value>
-constexpr Field<Options, Value> field(std::string_view name, Value Options::*member, std::string_view help, Range range = {},
-                                      std::string_view default_text = "") {
-  return {name, member, help, range, default_text};
+Field<Options, Value> field(std::string_view name, Value Options::*member, std::string help, Range range = {},
+                            std::string default_text = "") {
+  return {name, member, std::move(help), range, std::move(default_text)};
 }
 
 // The words of an enum: specialise with `static constexpr std::pair<std::string_view, E> values[]`.
@@ -73,6 +71,9 @@ std::string_view enum_name(E value) {
 // "did you mean 'cifar-10'?" for the nearest of `known`, or a list of them where none is near.
 std::string suggestion(std::string_view given, const std::vector<std::string_view>& known);
 
+// The value of a field without its type, as files and help show it. Nothing stands for an option that was left open.
+using FieldValue = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+
 // Text to value and back. `where` names the option in messages.
 template <class T>
 struct FieldText;
@@ -81,8 +82,6 @@ double parse_number(std::string_view text, std::string_view where, const Range& 
 std::int64_t parse_integer(std::string_view text, std::string_view where, const Range& range);
 bool parse_bool(std::string_view text, std::string_view where);
 
-// A double as JSON: infinite values are the string "inf" or "-inf", NaN is null.
-nlohmann::ordered_json json_number(double value);
 std::string number_text(double value);  // shortest text that reads back as the same number
 std::string upper_text(double value);   // six digits, never below the value: for bounds shown to people; "infinite"
 
@@ -90,35 +89,35 @@ template <>
 struct FieldText<double> {
   static double parse(std::string_view text, std::string_view where, const Range& range) { return parse_number(text, where, range); }
   static std::string print(double value) { return number_text(value); }
-  static nlohmann::ordered_json json(double value) { return json_number(value); }
+  static FieldValue value(double value) { return value; }
 };
 
 template <>
 struct FieldText<std::int64_t> {
   static std::int64_t parse(std::string_view text, std::string_view where, const Range& range) { return parse_integer(text, where, range); }
   static std::string print(std::int64_t value) { return std::to_string(value); }
-  static nlohmann::ordered_json json(std::int64_t value) { return value; }
+  static FieldValue value(std::int64_t value) { return value; }
 };
 
 template <>
 struct FieldText<bool> {
   static bool parse(std::string_view text, std::string_view where, const Range&) { return parse_bool(text, where); }
   static std::string print(bool value) { return value ? "true" : "false"; }
-  static nlohmann::ordered_json json(bool value) { return value; }
+  static FieldValue value(bool value) { return value; }
 };
 
 template <>
 struct FieldText<std::string> {
   static std::string parse(std::string_view text, std::string_view, const Range&) { return std::string(text); }
   static std::string print(const std::string& value) { return value; }
-  static nlohmann::ordered_json json(const std::string& value) { return value; }
+  static FieldValue value(const std::string& value) { return value; }
 };
 
 template <>
 struct FieldText<std::vector<std::int64_t>> {
   static std::vector<std::int64_t> parse(std::string_view text, std::string_view where, const Range& range);
   static std::string print(const std::vector<std::int64_t>& value);
-  static nlohmann::ordered_json json(const std::vector<std::int64_t>& value) { return value; }
+  static FieldValue value(const std::vector<std::int64_t>& value) { return value; }
 };
 
 template <class E>
@@ -133,7 +132,7 @@ struct FieldText<E> {
     throw InputError(fmt::format("{}: '{}' is not known: {}", where, text, suggestion(text, known)));
   }
   static std::string print(E value) { return std::string(enum_name(value)); }
-  static nlohmann::ordered_json json(E value) { return enum_name(value); }
+  static FieldValue value(E value) { return std::string(enum_name(value)); }
 };
 
 template <class T>
@@ -142,9 +141,7 @@ struct FieldText<std::optional<T>> {
     return FieldText<T>::parse(text, where, range);
   }
   static std::string print(const std::optional<T>& value) { return value ? FieldText<T>::print(*value) : ""; }
-  static nlohmann::ordered_json json(const std::optional<T>& value) {
-    return value ? FieldText<T>::json(*value) : nlohmann::ordered_json(nullptr);
-  }
+  static FieldValue value(const std::optional<T>& value) { return value ? FieldText<T>::value(*value) : FieldValue(); }
 };
 
 // f(field, value) for every field of `options`.
@@ -177,14 +174,7 @@ void validate_fields(const Options& options) {
   });
 }
 
-// {"clip_norm": 1.0, ...}: names with underscores.
+// A field's name as files write it, with underscores: "clip_norm".
 std::string json_name(std::string_view field_name);
-
-template <class Options>
-void fields_to_json(const Options& options, nlohmann::ordered_json& out) {
-  for_each_field(options, [&](const auto& field, const auto& value) {
-    out[json_name(field.name)] = FieldText<std::remove_cvref_t<decltype(value)>>::json(value);
-  });
-}
 
 }  // namespace fodp

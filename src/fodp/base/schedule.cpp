@@ -27,7 +27,7 @@ double Schedule::at(std::int64_t step, std::int64_t steps) const {
     case Form::constant:
       break;
     case Form::linear:
-      // lerp meets both ends exactly and does not leave them.
+      // std::lerp gives both ends exactly and never leaves the interval between them.
       return steps == 1 ? first() : std::lerp(values_[0], values_[1], static_cast<double>(step) / static_cast<double>(steps - 1));
     case Form::list:
       return values_[static_cast<std::size_t>(step) * values_.size() / static_cast<std::size_t>(steps)];
@@ -70,8 +70,8 @@ Schedule FieldText<Schedule>::parse(std::string_view text, std::string_view wher
   return Schedule::list(std::move(entries));
 }
 
-nlohmann::ordered_json FieldText<Schedule>::json(const Schedule& value) {
-  if (value.constant()) return json_number(value.first());
+FieldValue FieldText<Schedule>::value(const Schedule& value) {
+  if (value.constant()) return value.first();
   return value.text();
 }
 
