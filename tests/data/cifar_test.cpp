@@ -68,6 +68,27 @@ TEST_F(Cifar, PartialRecordsNameFileAndBytes) {
   expect_all_in(ten_error(), {file.string(), "3074 bytes", "1 records of 3073", "1 bytes more"});
 }
 
+TEST_F(Cifar, RecordsAreCountedByTheSizesOfTheFilesAlone) {
+  std::filesystem::path other = folder / "other.bin";
+  write_bytes(file, Bytes{99} + first + Bytes{0} + second);
+  write_bytes(other, Bytes{4} + third);
+  EXPECT_EQ(count_cifar10(ten(), {file, other}), 3);
+  expect_all_in(ten_error(), {"is 99"});
+  write_bytes(other, Bytes{4, 4} + third);
+  EXPECT_EQ(count_cifar100(hundred(), {other, other}), 2);
+  EXPECT_EQ(input_error([&] { count_cifar100(hundred(), {file}); }), hundred_error());
+  EXPECT_EQ(input_error([&] { count_cifar10(ten(), {other}); }), input_error([&] { read_cifar10(ten(), {other}); }));
+}
+
+TEST_F(Cifar, TheDigestGetsTheFilesInTheirOrder) {
+  std::filesystem::path other = folder / "other.bin";
+  write_bytes(file, Bytes{9} + first + Bytes{0} + second);
+  write_bytes(other, Bytes{4} + third);
+  Sha256 contents;
+  read_cifar10(ten(), {other, file}, &contents);
+  EXPECT_EQ(contents.text(), sha256_text(read_bytes(other) + read_bytes(file)));
+}
+
 TEST_F(Cifar, TruncatedRecordsAreRefused) {
   write_bytes(file, Bytes{9, 9} + first);
   std::filesystem::resize_file(file, 3073);

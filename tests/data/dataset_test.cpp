@@ -178,6 +178,91 @@ TEST(LoadDataset, SizesKeepTheFirstAndMoreThanThereAreIsRefused) {
   expect_all_in(input_error([&] { load_dataset(none); }), {"train-size is 0", "1"});
 }
 
+TEST(LoadDataset, TheFingerprintIsOfTheTrainingFilesUnpackedWhateverIsKept) {
+  TemporaryFolder folder;
+  const DataOptions options{.data = "mnist", .data_dir = folder.path().string()};
+  write_idx_set(folder / "mnist", 3);
+  const std::string expected = sha256_text(idx_images(2, pattern(2 * 784, 3)) + idx_labels(2, {3, 1}));
+  EXPECT_EQ(load_dataset(options).fingerprint, expected);
+  EXPECT_EQ(load_dataset({.data = "mnist", .data_dir = folder.path().string(), .train_size = 1}).fingerprint, expected);
+  write_bytes(folder / "mnist/t10k-images-idx3-ubyte", idx_images(2, pattern(2 * 784, 4)));
+  EXPECT_EQ(load_dataset(options).fingerprint, expected);
+  write_bytes(folder / "mnist/train-labels-idx1-ubyte.gz", gzip(idx_labels(2, {3, 2})));
+  EXPECT_NE(load_dataset(options).fingerprint, expected);
+}
+
+TEST(AnnouncedSizes, AreTheFilesWhereTheyAreFound) {
+  TemporaryFolder folder;
+  write_idx_set(folder / "mnist", 3);
+  write_bytes(folder / "mnist/t10k-images-idx3-ubyte", idx_images(1, pattern(784, 3)));
+  write_bytes(folder / "mnist/t10k-labels-idx1-ubyte.gz", gzip(idx_labels(1, {1})));
+  DataOptions options{.data = "mnist", .data_dir = folder.path().string()};
+  const auto expect = [&](std::int64_t train, std::int64_t test) {
+    const DataSizes sizes = announced_sizes(options);
+    EXPECT_EQ(sizes.train, train);
+    EXPECT_EQ(sizes.test, test);
+    EXPECT_EQ(sizes.from, SizesFrom::files);
+    const Dataset data = load_dataset(options);
+    EXPECT_EQ(data.train.size(), train);
+    EXPECT_EQ(data.test.size(), test);
+  };
+  expect(2, 1);
+  options.train_size = 1;
+  expect(1, 1);
+  EXPECT_EQ(sizes_from_headers(options)->train, 2);  // all of them
+  const auto refused = [&](const std::vector<std::string>& parts) {
+    const std::string message = input_error([&] { announced_sizes(options); });
+    expect_all_in(message, parts);
+    EXPECT_EQ(message, input_error([&] { load_dataset(options); }));
+  };
+  options.train_size = 3;
+  refused({"train-size is 3", "[1, 2]"});
+  options.train_size = 0;
+  refused({"train-size", "0"});
+  options.train_size = 2;
+  options.test_size = 2;
+  refused({"test-size is 2", "[1, 1]"});
+  options.test_size = {};
+  write_bytes(folder / "mnist/t10k-images-idx3-ubyte", idx_images(1, pattern(700, 3)));
+  refused({"t10k-images-idx3-ubyte", "ends after 716 bytes"});
+}
+
+TEST(AnnouncedSizes, AGivenFolderWithoutTheFilesSaysNothing) {
+  TemporaryFolder folder;
+  for (const char* data : {"fashion-mnist", "cifar-10"}) {
+    const DataOptions options{.data = data, .data_dir = folder.path().string(), .train_size = 5};
+    EXPECT_FALSE(sizes_from_headers(options));
+    EXPECT_EQ(announced_sizes(options).train, 5);
+    EXPECT_EQ(announced_sizes(options).from, SizesFrom::option);
+  }
+}
+
+TEST(AnnouncedSizes, WithoutFilesAreTheOptionElseThePublishedSize) {
+  const auto expect = [&](const DataOptions& options, std::int64_t train, std::int64_t test, SizesFrom from) {
+    EXPECT_FALSE(sizes_from_headers(options));
+    const DataSizes sizes = announced_sizes(options);
+    EXPECT_EQ(sizes.train, train);
+    EXPECT_EQ(sizes.test, test);
+    EXPECT_EQ(sizes.from, from);
+  };
+  expect({.data = "svhn"}, 73257, 26032, SizesFrom::published);
+  expect({.data = "svhn", .train_size = 500}, 500, 26032, SizesFrom::option);
+  expect({.data = "svhn", .test_size = 9}, 73257, 9, SizesFrom::published);
+  expect({.data = "svhn", .train_size = 73257, .test_size = 26032}, 73257, 26032, SizesFrom::option);
+  expect_all_in(input_error([] { announced_sizes({.data = "svhn", .train_size = 73258}); }),
+                {"train-size is 73258", "[1, 73257]", "published", "svhn"});
+  expect_all_in(input_error([] { announced_sizes({.data = "svhn", .test_size = 26033}); }), {"test-size is 26033", "[1, 26032]"});
+  expect_all_in(input_error([] { announced_sizes({.data = "svnh"}); }), {"'svnh'", "svhn"});
+}
+
+TEST(AnnouncedSizes, APackagesFilesCountAsFoundWithoutAFolder) {
+  const bool installed = std::filesystem::exists(find_data_source("fashion-mnist").installed_at[0]);
+  const DataSizes sizes = announced_sizes({});
+  EXPECT_EQ(sizes.train, 60000);
+  EXPECT_EQ(sizes.test, 10000);
+  EXPECT_EQ(sizes.from, installed ? SizesFrom::files : SizesFrom::published);
+}
+
 TEST(InspectData, SaysWhatIsThereWhatIsBrokenAndWhatIsMissing) {
   TemporaryFolder folder;
   write_idx_set(folder / "mnist", 3);
@@ -196,6 +281,7 @@ TEST(InspectData, SaysWhatIsThereWhatIsBrokenAndWhatIsMissing) {
   EXPECT_EQ(mnist.height, 28);
   EXPECT_EQ(mnist.classes, 10);
   EXPECT_EQ(mnist.problem, "");
+  EXPECT_EQ(mnist.fingerprint, sha256_text(idx_images(2, pattern(2 * 784, 3)) + idx_labels(2, {3, 1})));
 
   EXPECT_FALSE(fashion.found);
   EXPECT_FALSE(fashion.folder);
@@ -245,6 +331,8 @@ TEST_P(RealFiles, HaveTheKnownCountsFirstLabelsAndChannelMeans) {
     GTEST_SKIP() << source.installed_at[0] << " is not installed";
   }
   Dataset data = load_dataset(options);
+  EXPECT_EQ(announced_sizes(options).train, data.train.size());
+  EXPECT_EQ(announced_sizes(options).test, data.test.size());
   EXPECT_TRUE(data.train.size() == real.train || data.train.size() == source.format.train_examples) << data.train.size();
   EXPECT_TRUE(data.test.size() == real.test || data.test.size() == source.format.test_examples) << data.test.size();
   EXPECT_TRUE(std::ranges::equal(data.train.labels().first(10), real.first_train));

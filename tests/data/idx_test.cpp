@@ -18,8 +18,12 @@ class Idx : public ::testing::Test {
     write_bytes(labels, idx_labels(3, {7, 0, 9}));
   }
   Examples read() const { return read_idx(format(), {images, labels}); }
+  std::int64_t count() const { return count_idx(format(), {images, labels}); }
   std::string error() const {
     return input_error([&] { read(); });
+  }
+  std::string count_error() const {
+    return input_error([&] { count(); });
   }
 
   TemporaryFolder folder;
@@ -67,10 +71,9 @@ TEST_F(Idx, SymlinksAreFollowed) {
 }
 
 TEST_F(Idx, WrongMagicNamesFileFoundAndExpected) {
-  std::swap(images, labels);
+  write_bytes(labels, read_bytes(images));
   expect_all_in(error(), {labels.string(), "00000803", "expected 00000801", "labels"});
-  std::swap(images, labels);
-  write_bytes(images, read_bytes(labels));
+  write_bytes(images, idx_labels(3, {7, 0, 9}));
   expect_all_in(error(), {images.string(), "00000801", "expected 00000803", "images"});
 }
 
@@ -84,6 +87,7 @@ TEST_F(Idx, TruncatedFilesNameFileLengthAndExpectedLength) {
   expect_all_in(error(), {images.string(), "ends after 2367 bytes", "expected 2368", "3 images"});
   std::filesystem::resize_file(images, 13);
   expect_all_in(error(), {images.string(), "ends after 13 bytes", "header"});
+  write_bytes(images, idx_images(3, pixels));
   std::filesystem::resize_file(labels, 10);
   expect_all_in(error(), {labels.string(), "ends after 10 bytes", "expected 11", "3 labels"});
 }
@@ -91,6 +95,7 @@ TEST_F(Idx, TruncatedFilesNameFileLengthAndExpectedLength) {
 TEST_F(Idx, BytesAfterTheLastRecordAreRefused) {
   write_bytes(images, idx_images(3, pixels) + Bytes{0});
   expect_all_in(error(), {images.string(), "after byte 2368", "3 images"});
+  write_bytes(images, idx_images(3, pixels));
   write_bytes(labels, idx_labels(2, {7, 0, 9}));
   expect_all_in(error(), {labels.string(), "after byte 10", "2 labels"});
 }
@@ -159,6 +164,51 @@ TEST_F(Idx, DamagedGzipIsRefusedWithTheByte) {
   expect_all_in(error(), {images.string(), "corrupt gzip data", "header check"});
 }
 
+TEST_F(Idx, CountingTakesTheHeadersWordAndReadsNothingAfterThem) {
+  write_bytes(labels, idx_labels(3, {7, 10, 9}));
+  EXPECT_EQ(count(), 3);
+  images = folder / "images.gz";
+  const Bytes packed = gzip(idx_images(3, pixels));
+  write_bytes(images, Bytes(packed.begin(), packed.begin() + 1500));
+  EXPECT_EQ(count(), 3);
+  error();  // but reading refuses both
+}
+
+TEST_F(Idx, CountingRefusesWhatReadingRefusesInHeadersAndLengths) {
+  const Bytes good_images = read_bytes(images), good_labels = read_bytes(labels);
+  const auto refused = [&](const Bytes& image_bytes, const Bytes& label_bytes) {
+    write_bytes(images, image_bytes);
+    write_bytes(labels, label_bytes);
+    EXPECT_EQ(count_error(), error());
+  };
+  refused(good_labels, good_labels);
+  refused(good_images, good_images);
+  refused(idx_images(3, pixels, 32, 28), good_labels);
+  refused(idx_images(0, {}), good_labels);
+  refused(good_images, idx_labels(0, {}));
+  refused(idx_images(4, pixels), good_labels);
+  refused(good_images + Bytes{0}, good_labels);
+  refused(good_images, idx_labels(3, {7, 0}));
+  refused(good_images, idx_labels(2, {7, 0, 9}));
+  refused(good_images, idx_labels(2, {7, 0}));
+  refused(Bytes(13), good_labels);
+  refused({}, good_labels);
+  labels = folder / "labels.gz";
+  refused(good_images, gzip(idx_labels(2, {7, 0})));
+  refused(good_images, Bytes(5, 0x1f));
+}
+
+TEST_F(Idx, TheDigestGetsImagesThenLabelsUnpacked) {
+  const std::string expected = sha256_text(idx_images(3, pixels) + idx_labels(3, {7, 0, 9}));
+  Sha256 plain, packed;
+  read_idx(format(), {images, labels}, &plain);
+  EXPECT_EQ(plain.text(), expected);
+  images = folder / "images.gz";
+  write_bytes(images, gzip(idx_images(3, pixels)));
+  read_idx(format(), {images, labels}, &packed);
+  EXPECT_EQ(packed.text(), expected);
+}
+
 TEST_F(Idx, DamagedFilesAreReadOrRefusedNeverMore) {
   EXPECT_GT(refused_when_damaged(images, [&] { read(); }), 100);
   EXPECT_GT(refused_when_damaged(labels, [&] { read(); }), 100);
@@ -166,6 +216,7 @@ TEST_F(Idx, DamagedFilesAreReadOrRefusedNeverMore) {
   write_bytes(images, gzip(idx_images(3, pixels)));
   // The checksum sees all but changes of the header's name, time and system.
   EXPECT_GT(refused_when_damaged(images, [&] { read(); }), 450);
+  EXPECT_GT(refused_when_damaged(images, [&] { count(); }), 50);
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ class Svhn : public ::testing::Test {
   static Array<double> double_labels(std::vector<double> values) { return {"y", MAT_C_DOUBLE, MAT_T_DOUBLE, {values.size(), 1}, values}; }
 
   Examples read() const { return read_svhn(format(), {file}); }
+  std::int64_t count() const { return count_svhn(format(), {file}); }
   std::string error() const {
     return input_error([&] { read(); });
   }
@@ -211,6 +212,74 @@ TEST_F(Svhn, DamagedFilesAreReadOrRefusedNeverMoreAndNothingIsPrinted) {
   EXPECT_GT(refused_plain, 150);
 }
 
+TEST_F(Svhn, ImagesAreCountedByTheHeadersAlone) {
+  for (matio_compression packed : {MAT_COMPRESSION_ZLIB, MAT_COMPRESSION_NONE}) {
+    compression = packed;
+    write(images(3), labels({1, 2, 77}));
+    EXPECT_EQ(count(), 3);
+    write(double_labels({1, 2, 3, 99}), images(4));
+    EXPECT_EQ(count(), 4);
+    expect_all_in(error(), {"is 99"});
+  }
+  // Damage to a compressed image: reading refuses it by the checksum, which counting does not reach.
+  compression = MAT_COMPRESSION_ZLIB;
+  write(images(3), labels({1, 2, 3}));
+  Bytes bytes = read_bytes(file);
+  bytes[6000] ^= 1;
+  write_bytes(file, bytes);
+  EXPECT_EQ(count(), 3);
+  expect_all_in(error(), {"corrupt compressed data"});
+}
+
+TEST_F(Svhn, CountingRefusesWhatReadingRefusesInHeaders) {
+  const auto refused = [&] { EXPECT_EQ(input_error([&] { count(); }), error()); };
+  Array<std::uint8_t> x = images(2);
+  x.dims = {32, 32, 2, 3};
+  write(x, labels({1, 2, 3}));
+  refused();
+  write(images(2), labels({1, 2, 3}));
+  refused();
+  write(images(1));
+  refused();
+  write(images(1), labels({1}), Array<char>{"note", MAT_C_CHAR, MAT_T_UINT8, {1, 3}, {'a', 'b', 'c'}});
+  refused();
+  write(images(1), labels({1}));
+  write_bytes(file, read_bytes(file) + Bytes{1, 2, 3});
+  refused();
+  compression = MAT_COMPRESSION_NONE;
+  write(images(1), labels({1}));
+  Bytes bytes = read_bytes(file);
+  write_bytes(file, Bytes(bytes.begin(), bytes.end() - 1));
+  refused();
+  std::fill_n(bytes.begin() + 128 + 8 + 16 + 8 + 12, 4, 0xff);  // N of X
+  write_bytes(file, bytes);
+  refused();
+  bytes[125] = 2;  // the version
+  write_bytes(file, bytes);
+  refused();
+}
+
+TEST_F(Svhn, DamagedFilesAreCountedOrRefusedNeverMoreAndNothingIsPrinted) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  int refused = 0;
+  for (matio_compression packed : {MAT_COMPRESSION_ZLIB, MAT_COMPRESSION_NONE}) {
+    compression = packed;
+    write(images(2), labels({10, 3}));
+    refused += refused_when_damaged(file, [&] { count(); });
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_GT(refused, 300);
+}
+
+TEST_F(Svhn, TheDigestGetsTheFileAsItIs) {
+  write(images(2), labels({10, 3}));
+  Sha256 contents;
+  read_svhn(format(), {file}, &contents);
+  EXPECT_EQ(contents.text(), sha256_text(read_bytes(file)));
+}
+
 TEST_F(Svhn, TheUnpackedSizeBoundsTheArrays) {
   write(images(2), labels({10, 3}));
   std::uint64_t packed = check_mat5(file);
@@ -219,6 +288,10 @@ TEST_F(Svhn, TheUnpackedSizeBoundsTheArrays) {
   EXPECT_EQ(check_mat5(file), packed);
   EXPECT_GE(packed, 2u * 3072);
   EXPECT_LE(packed, 2u * 3072 + 256);
+  EXPECT_EQ(check_mat5_headers(file), packed);
+  compression = MAT_COMPRESSION_ZLIB;
+  write(images(2), labels({10, 3}));
+  EXPECT_GE(check_mat5_headers(file), packed);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "fodp/base/check.h"
+#include "fodp/base/sha256.h"
 
 namespace fodp::testing {
 
@@ -56,6 +57,12 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+inline std::string sha256_text(const Bytes& bytes) {
+  Sha256 digest;
+  digest.add(bytes);
+  return digest.text();
+}
 
 // One gzip stream of these bytes.
 inline Bytes gzip(const Bytes& bytes) {

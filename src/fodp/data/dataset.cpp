@@ -30,6 +30,10 @@ Examples::Examples(const DataFormat& format, std::vector<std::uint8_t> pixels, s
       lookup_[c][static_cast<std::size_t>(byte)] = static_cast<float>((byte / 255.0 - format.mean[c]) / format.std[c]);
 }
 
+std::vector<RowShape> Examples::inputs() const { return {{{format_->channels, format_->height, format_->width}, at::kFloat}}; }
+
+Target Examples::target() const { return {Target::Kind::classes, format_->classes, {{}, at::kLong}}; }
+
 void Examples::check_rows(std::span<const std::int64_t> rows) const {
   for (std::int64_t row : rows) check_input(row >= 0 && row < size(), "{}: row {}: must be in [0, {}]", format_->name, row, size() - 1);
 }
@@ -59,9 +63,19 @@ at::Tensor Examples::targets(std::span<const std::int64_t> rows) const {
   return out;
 }
 
+namespace {
+
+// Whether there are n examples to keep. `what` is n's name in messages, `most_is` says what `most` is.
+void check_size(std::string_view what, std::int64_t n, std::int64_t most, std::string_view most_is, const DataFormat& format) {
+  check_input(n >= 1 && n <= most, "{} is {}: must be in [1, {}], {} of {}", what, n, most, most_is, format.name);
+}
+
+constexpr std::string_view in_files = "the number of examples in the files", published = "the published number of examples";
+
+}  // namespace
+
 void Examples::keep_first(std::int64_t n, std::string_view what) {
-  check_input(n >= 1 && n <= size(), "{} is {}: must be in [1, {}], the number of examples in the files of {}", what, n, size(),
-              format_->name);
+  check_size(what, n, size(), in_files, *format_);
   pixels_.resize(static_cast<std::size_t>(n * format_->features()));
   labels_.resize(static_cast<std::size_t>(n));
   pixels_.shrink_to_fit();
@@ -129,8 +143,10 @@ std::string advice(const DataSource& source, const std::optional<fs::path>& data
 }
 
 Dataset load(const DataSource& source, const fs::path& folder) {
-  return {&source.format, source.read(source.format, find_files(source, folder, source.train_files)),
-          source.read(source.format, find_files(source, folder, source.test_files))};
+  Sha256 contents;
+  Examples train = source.read(source.format, find_files(source, folder, source.train_files), &contents);
+  Examples test = source.read(source.format, find_files(source, folder, source.test_files), nullptr);
+  return {&source.format, std::move(train), std::move(test), contents.text()};
 }
 
 std::optional<fs::path> as_path(const std::optional<std::string>& text) { return text ? std::optional<fs::path>(*text) : std::nullopt; }
@@ -158,6 +174,29 @@ Dataset load_dataset(const DataOptions& options) {
   return data;
 }
 
+std::optional<DataSizes> sizes_from_headers(const DataOptions& options) {
+  const DataSource& source = find_data_source(options.data);
+  const std::vector<fs::path> folders = places(source, as_path(options.data_dir));
+  if (std::ranges::none_of(folders, [&](const fs::path& at) { return what_is_missing(source, at).empty(); })) return std::nullopt;
+  const fs::path folder = find_data_folder(source, as_path(options.data_dir));
+  return DataSizes{source.count(source.format, find_files(source, folder, source.train_files)),
+                   source.count(source.format, find_files(source, folder, source.test_files)), SizesFrom::files};
+}
+
+DataSizes announced_sizes(const DataOptions& options) {
+  validate_fields(options);
+  const DataFormat& format = find_data_source(options.data).format;
+  const std::optional<DataSizes> found = sizes_from_headers(options);
+  const std::string_view most_is = found ? in_files : published;
+  DataSizes sizes =
+      found.value_or(DataSizes{format.train_examples, format.test_examples, options.train_size ? SizesFrom::option : SizesFrom::published});
+  if (options.train_size) check_size("train-size", *options.train_size, sizes.train, most_is, format);
+  if (options.test_size) check_size("test-size", *options.test_size, sizes.test, most_is, format);
+  sizes.train = options.train_size.value_or(sizes.train);
+  sizes.test = options.test_size.value_or(sizes.test);
+  return sizes;
+}
+
 std::vector<DataReport> inspect_data(const std::optional<fs::path>& data_dir) {
   std::vector<DataReport> reports;
   for (const DataSource& source : data_sources()) {
@@ -173,6 +212,7 @@ std::vector<DataReport> inspect_data(const std::optional<fs::path>& data_dir) {
       report.found = true;
       report.train_examples = data.train.size();
       report.test_examples = data.test.size();
+      report.fingerprint = data.fingerprint;
     } catch (const InputError& error) {
       report.problem = error.what();
     }

@@ -11,9 +11,9 @@
 #include <tuple>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "fodp/base/fields.h"
+#include "fodp/base/sha256.h"
+#include "fodp/data/rows.h"
 
 namespace fodp {
 
@@ -28,7 +28,7 @@ struct DataFormat {
 };
 
 // Examples laid out channel, row, column, one byte a pixel. The format must outlive them; those of the table below do.
-class Examples {
+class Examples : public Rows {
  public:
   // InputError if the sizes do not fit each other or the format, if there is no example, or for a label that is no class.
   Examples(const DataFormat& format, std::vector<std::uint8_t> pixels, std::vector<std::uint8_t> labels);
@@ -37,6 +37,11 @@ class Examples {
   const DataFormat& format() const { return *format_; }
   std::span<const std::uint8_t> labels() const { return labels_; }
   std::span<const std::uint8_t> pixels() const { return pixels_; }
+
+  std::int64_t count() const override { return size(); }
+  std::vector<RowShape> inputs() const override;
+  Target target() const override;
+  Batch gather(std::span<const std::int64_t> rows) const override { return {inputs(rows), targets(rows)}; }
 
   // The normalised inputs, float32 [rows, channels, height, width], and labels, int64 [rows], of these examples in this order. InputError
   // for a row that does not exist.
@@ -57,17 +62,23 @@ class Examples {
 struct Dataset {
   const DataFormat* format;
   Examples train, test;
+  // SHA-256, in hexadecimal, of the contents of the training files, one after the other in the order of the table below: gzip files as
+  // unpacked, all others as they are. It does not depend on how many of the examples are kept. Empty for examples that came from no file.
+  std::string fingerprint = {};
 };
 
 // One line of the table of data sets: its format, the sub-folder it usually stands in, the folders it may be found in when none is given,
-// its files, and how to read them.
+// its files, and how to read them and to count what they hold.
 struct DataSource {
   DataFormat format;
   std::string_view folder;                          // usual sub-folder: "cifar-10-batches-bin"
   std::vector<std::filesystem::path> installed_at;  // where a package puts it: "/usr/share/datasets/fashion-mnist"
   std::vector<std::string> train_files, test_files;
   bool may_be_gzipped;  // then X.gz stands for a missing X
-  Examples (*read)(const DataFormat&, const std::vector<std::filesystem::path>& files);
+  // Reads files to their last byte, and adds their unpacked contents to the digest if there is one.
+  Examples (*read)(const DataFormat&, const std::vector<std::filesystem::path>& files, Sha256* contents);
+  // How many examples the files hold, by their headers and sizes alone. InputError where these are damaged.
+  std::int64_t (*count)(const DataFormat&, const std::vector<std::filesystem::path>& files);
 };
 
 std::span<const DataSource> data_sources();
@@ -95,6 +106,28 @@ struct DataOptions {
 
 Dataset load_dataset(const DataOptions& options);
 
+// Where sizes were learnt: from the files themselves, from --train-size, or from what the authors of the data set published.
+enum class SizesFrom { files, option, published };
+
+template <>
+struct EnumNames<SizesFrom> {
+  static constexpr std::pair<std::string_view, SizesFrom> values[] = {
+      {"files", SizesFrom::files}, {"option", SizesFrom::option}, {"published", SizesFrom::published}};
+};
+
+struct DataSizes {
+  std::int64_t train, test;
+  SizesFrom from = SizesFrom::files;  // of the training examples
+};
+
+// How many examples the files hold, by their headers and sizes alone. None if the files are not where load_dataset would look for them;
+// InputError if headers are damaged.
+std::optional<DataSizes> sizes_from_headers(const DataOptions& options);
+
+// How many examples load_dataset would give, without reading any: those of the files if they are found, else what the options say, else the
+// published sizes. InputError, as from load_dataset, if the options ask for more than there are.
+DataSizes announced_sizes(const DataOptions& options);
+
 // What loading one data set comes to.
 struct DataReport {
   std::string name;
@@ -102,7 +135,8 @@ struct DataReport {
   bool found = false;                                  // they are there and were read to the last byte
   std::int64_t train_examples = 0, test_examples = 0;  // as read
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
-  std::string problem;  // why it is not found or cannot be read; else empty
+  std::string fingerprint;  // as of Dataset; empty unless found
+  std::string problem;      // why it is not found or cannot be read; else empty
 };
 
 // Loads every data set of the table from where load_dataset would.

@@ -13,7 +13,7 @@ constexpr std::size_t chunk = 1 << 18;
 
 }  // namespace
 
-FileBytes::FileBytes(const std::filesystem::path& path) : name_(path.string()) {
+FileBytes::FileBytes(const std::filesystem::path& path, Sha256* digest) : name_(path.string()), digest_(digest) {
   std::error_code error;
   auto status = std::filesystem::status(path, error);
   check_input(std::filesystem::exists(status), "{}: cannot be opened: {}", name_, error ? error.message() : "no such file");
@@ -39,7 +39,16 @@ std::size_t FileBytes::read(std::span<std::uint8_t> out) {
   }
   done += inflater_ ? read_unpacked(out.subspan(done)) : read_stored(out.subspan(done));
   offset_ += done;
+  if (digest_) digest_->add(out.first(done));
   return done;
+}
+
+void FileBytes::skip(std::uint64_t count) {
+  if (count == 0) return;
+  const auto further = static_cast<off_t>(count - (peeked_ ? 1 : 0));
+  check_input(!packed() && fseeko(file_.get(), further, SEEK_CUR) == 0, "{}: cannot be read from byte {} on", name_, offset_ + count);
+  peeked_.reset();
+  offset_ += count;
 }
 
 std::vector<std::uint8_t> FileBytes::read_up_to(std::uint64_t count) {

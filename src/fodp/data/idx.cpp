@@ -30,29 +30,49 @@ std::uint32_t read_count(FileBytes& file, std::string_view what) {
   return count;
 }
 
-std::vector<std::uint8_t> read_records(FileBytes& file, std::uint64_t count, std::uint64_t bytes_each, std::string_view what) {
-  std::uint64_t start = file.offset();
-  std::vector<std::uint8_t> bytes = file.read_up_to(count * bytes_each);
-  check_input(bytes.size() == count * bytes_each, "{}: ends after {} bytes: expected {}, for the {} {} its header says", file.name(),
-              start + bytes.size(), start + count * bytes_each, count, what);
-  check_input(file.at_end(), "{}: goes on after byte {}, where the {} {} its header says end", file.name(), file.offset(), count, what);
-  return bytes;
-}
-
-std::vector<std::uint8_t> read_images(const DataFormat& format, const std::filesystem::path& path) {
-  FileBytes file(path);
+// The header of a file of images or of labels: how many there are. The next byte of the file is the first record's.
+std::uint32_t read_image_header(const DataFormat& format, FileBytes& file) {
   check_magic(file, image_magic, "images");
   std::uint32_t count = read_count(file, "images");
   std::uint32_t height = read_word(file, "the number of rows"), width = read_word(file, "the number of columns");
   check_input(height == format.height && width == format.width, "{}: its images are {} x {} (bytes 8 to 15): expected {} x {}", file.name(),
               height, width, format.height, format.width);
+  return count;
+}
+
+std::uint32_t read_label_header(FileBytes& file) {
+  check_magic(file, label_magic, "labels");
+  return read_count(file, "labels");
+}
+
+void check_same_count(const std::vector<std::filesystem::path>& files, std::uint64_t images, std::uint64_t labels) {
+  check_input(images == labels, "{} has {} images but {} has {} labels: expected as many", files[0].string(), images, files[1].string(),
+              labels);
+}
+
+// `length` is that of the file when unpacked; for one that is too long, any length above the expected one will do.
+void check_length(const FileBytes& file, std::uint64_t length, std::uint64_t expected, std::uint64_t count, std::string_view what) {
+  check_input(length >= expected, "{}: ends after {} bytes: expected {}, for the {} {} its header says", file.name(), length, expected,
+              count, what);
+  check_input(length == expected, "{}: goes on after byte {}, where the {} {} its header says end", file.name(), expected, count, what);
+}
+
+std::vector<std::uint8_t> read_records(FileBytes& file, std::uint64_t count, std::uint64_t bytes_each, std::string_view what) {
+  std::uint64_t expected = file.offset() + count * bytes_each;
+  std::vector<std::uint8_t> bytes = file.read_up_to(count * bytes_each);
+  check_length(file, file.offset() + (file.at_end() ? 0 : 1), expected, count, what);
+  return bytes;
+}
+
+std::vector<std::uint8_t> read_images(const DataFormat& format, const std::filesystem::path& path, Sha256* contents) {
+  FileBytes file(path, contents);
+  std::uint32_t count = read_image_header(format, file);
   return read_records(file, count, static_cast<std::uint64_t>(format.features()), "images");
 }
 
-std::vector<std::uint8_t> read_labels(const DataFormat& format, const std::filesystem::path& path) {
-  FileBytes file(path);
-  check_magic(file, label_magic, "labels");
-  std::uint32_t count = read_count(file, "labels");
+std::vector<std::uint8_t> read_labels(const DataFormat& format, const std::filesystem::path& path, Sha256* contents) {
+  FileBytes file(path, contents);
+  std::uint32_t count = read_label_header(file);
   std::vector<std::uint8_t> labels = read_records(file, count, 1, "labels");
   for (std::size_t i = 0; i < labels.size(); ++i)
     check_input(labels[i] < format.classes, "{}: label of record {} (from 0) is {}: must be in [0, {}]", file.name(), i, labels[i],
@@ -60,16 +80,29 @@ std::vector<std::uint8_t> read_labels(const DataFormat& format, const std::files
   return labels;
 }
 
+void check_two_files(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
+  check_input(files.size() == 2, "{}: {} files given: expected 2, images and labels", format.name, files.size());
+}
+
 }  // namespace
 
-Examples read_idx(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
-  check_input(files.size() == 2, "{}: {} files given: expected 2, images and labels", format.name, files.size());
-  std::vector<std::uint8_t> labels = read_labels(format, files[1]);
-  std::vector<std::uint8_t> pixels = read_images(format, files[0]);
-  std::size_t images = pixels.size() / static_cast<std::size_t>(format.features());
-  check_input(images == labels.size(), "{} has {} images but {} has {} labels: expected as many", files[0].string(), images,
-              files[1].string(), labels.size());
+Examples read_idx(const DataFormat& format, const std::vector<std::filesystem::path>& files, Sha256* contents) {
+  check_two_files(format, files);
+  std::vector<std::uint8_t> pixels = read_images(format, files[0], contents);
+  std::vector<std::uint8_t> labels = read_labels(format, files[1], contents);
+  check_same_count(files, pixels.size() / static_cast<std::size_t>(format.features()), labels.size());
   return Examples(format, std::move(pixels), std::move(labels));
+}
+
+std::int64_t count_idx(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
+  check_two_files(format, files);
+  FileBytes image_file(files[0]), label_file(files[1]);
+  std::uint64_t images = read_image_header(format, image_file), labels = read_label_header(label_file);
+  auto features = static_cast<std::uint64_t>(format.features());
+  if (!image_file.packed()) check_length(image_file, image_file.file_size(), image_file.offset() + images * features, images, "images");
+  if (!label_file.packed()) check_length(label_file, label_file.file_size(), label_file.offset() + labels, labels, "labels");
+  check_same_count(files, images, labels);
+  return static_cast<std::int64_t>(images);
 }
 
 }  // namespace fodp

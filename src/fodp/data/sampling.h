@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "fodp/gradients/clipped_sum.h"
+#include "fodp/accounting/draw.h"
 #include "fodp/noise/stream.h"
 
 namespace fodp {

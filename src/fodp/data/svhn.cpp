@@ -109,13 +109,20 @@ std::vector<std::uint8_t> labels_from(const DataFormat& format, const std::strin
   return labels;
 }
 
-}  // namespace
+// The two arrays of a file. Their values are not read yet.
+struct Arrays {
+  MatFile file;
+  MatVariable x, y;
+  std::size_t count;
+};
 
-Examples read_svhn(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
+const std::filesystem::path& only_file(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
   check_input(files.size() == 1, "{}: {} files given: expected 1", format.name, files.size());
   check_input(format.height == format.width, "{}: images are {} x {}: expected squares", format.name, format.height, format.width);
-  std::string name = files[0].string();
-  std::uint64_t most_bytes = check_mat5(files[0]);
+  return files[0];
+}
+
+Arrays find_arrays(const DataFormat& format, const std::string& name, std::uint64_t most_bytes) {
   MatFile file = open_file(name);
   MatVariable y = find_array(file.get(), name, "y", {MAT_C_UINT8, MAT_C_DOUBLE}, "the labels, uint8 or double");
   MatVariable x = find_array(file.get(), name, "X", {MAT_C_UINT8}, "the images, uint8");
@@ -123,11 +130,26 @@ Examples read_svhn(const DataFormat& format, const std::vector<std::filesystem::
   auto dims = shape(*y);
   check_input(dims.size() == 2 && dims[0] == count && dims[1] == 1, "{}: variable y is [{}]: expected [{}, 1], a label for each image of X",
               name, fmt::join(dims, ", "), count);
-  std::vector<std::uint8_t> labels = labels_from(format, name, read_numbers(file.get(), name, y.get(), count));
+  return {std::move(file), std::move(x), std::move(y), count};
+}
+
+}  // namespace
+
+Examples read_svhn(const DataFormat& format, const std::vector<std::filesystem::path>& files, Sha256* contents) {
+  const std::filesystem::path& path = only_file(format, files);
+  std::string name = path.string();
+  Arrays arrays = find_arrays(format, name, check_mat5(path, contents));
+  mat_t* file = arrays.file.get();
+  std::vector<std::uint8_t> labels = labels_from(format, name, read_numbers(file, name, arrays.y.get(), arrays.count));
   std::vector<std::uint8_t> pixels =
-      read_values<std::uint8_t>(file.get(), name, x.get(), count * static_cast<std::size_t>(format.features()));
+      read_values<std::uint8_t>(file, name, arrays.x.get(), arrays.count * static_cast<std::size_t>(format.features()));
   transpose_planes(format, pixels);
   return Examples(format, std::move(pixels), std::move(labels));
+}
+
+std::int64_t count_svhn(const DataFormat& format, const std::vector<std::filesystem::path>& files) {
+  const std::filesystem::path& path = only_file(format, files);
+  return static_cast<std::int64_t>(find_arrays(format, path.string(), check_mat5_headers(path)).count);
 }
 
 }  // namespace fodp

@@ -7,6 +7,9 @@
 namespace fodp {
 
 // files: one. InputError for what is not as above. Never prints.
-Examples read_svhn(const DataFormat& format, const std::vector<std::filesystem::path>& files);
+Examples read_svhn(const DataFormat& format, const std::vector<std::filesystem::path>& files, Sha256* contents = nullptr);
+
+// N by the headers of X and y, which are held to the same; no pixel and no label is read.
+std::int64_t count_svhn(const DataFormat& format, const std::vector<std::filesystem::path>& files);
 
 }  // namespace fodp
