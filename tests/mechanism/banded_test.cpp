@@ -30,7 +30,7 @@ class BandedRun {
  public:
   BandedRun(double sigma, std::int64_t bands, std::int64_t size, std::uint64_t seed = 1) : bench_(banded(sigma, bands), size, seed) {}
 
-  Release release(const Rows& rows) {
+  Release release(const GivenRows& rows) {
     const std::int64_t bands = bench_.mechanism().cycle();
     ClippedSum sum = bench_.known().of(rows, turn(released_, bands));
     if (released_++ % bands == 0) charge_ = std::make_unique<Charge>(bench_.ledger().charge(bench_.mechanism().event(sum), bands));
@@ -99,7 +99,7 @@ TEST(Banded, OneBandIsDpSgdBitForBit) {
   constexpr std::int64_t kSize = 20000;
   Bench band(banded(.8, 1), kSize), plain(std::make_unique<GaussianMechanism>(.8), kSize);
   for (std::uint64_t t = 0; t < 5; ++t) {
-    const Rows rows = random_rows(2, kSize, t);
+    const GivenRows rows = random_rows(2, kSize, t);
     const Release a = band.released(rows), b = plain.released(rows);
     ASSERT_TRUE(std::ranges::equal(a.values(), b.values()));
     EXPECT_EQ(a.noise_variance(), b.noise_variance());
@@ -114,10 +114,10 @@ TEST(Banded, WithoutNoiseItIsTheSum) {
 TEST(Banded, ADifferenceOfTheRowsMovesItsOwnReleaseOnly) {
   constexpr std::int64_t kSize = 9000;
   BandedRun with(1, 4, kSize), without(1, 4, kSize);
-  const Rows rows = random_rows(1, kSize, 3);
+  const GivenRows rows = random_rows(1, kSize, 3);
   const auto sum = opened(KnownSum(kSize).of(rows));
   for (int t = 0; t < 10; ++t) {
-    const Release a = with.release(t == 2 ? rows : Rows{}), b = without.release({});
+    const Release a = with.release(t == 2 ? rows : GivenRows{}), b = without.release({});
     for (std::int64_t i = 0; i < kSize; ++i) ASSERT_NEAR(a.values()[i] - b.values()[i], t == 2 ? sum[i] : 0, 1e-5) << t;
   }
 }

@@ -19,20 +19,20 @@ class Bench {
           return RandomStream(key, Purpose::noise);
         }()) {}
 
-  std::vector<float> release(const Rows& rows) {
+  std::vector<float> release(const GivenRows& rows) {
     const Release release = released(rows);
     return {release.values().begin(), release.values().end()};
   }
 
   // At a charge of its own.
-  Release released(const Rows& rows, const ClipRequest& request = {}) {
+  Release released(const GivenRows& rows, const ClipRequest& request = {}) {
     ClippedSum sum = known_.of(rows, {}, request);
     Charge charge = ledger_.charge(mechanism_->event(sum));
     return mechanism_->release(std::move(sum), std::move(charge), stream_);
   }
 
   // The clipped sum itself.
-  Vector sum(const Rows& rows) const {
+  Vector sum(const GivenRows& rows) const {
     const std::vector<float> values = opened(known_.of(rows));
     return {values.begin(), values.end()};
   }

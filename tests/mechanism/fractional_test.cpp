@@ -53,7 +53,7 @@ TEST(Fractional, AgreesWithTheDenseAlgorithmWithoutNoise) {
     Bench bench(fractional(0, p), kSize);
     DenseFractional dense(p);
     for (std::uint64_t t = 0; t < 40; ++t) {
-      const Rows rows = random_rows(10, kSize, t);
+      const GivenRows rows = random_rows(10, kSize, t);
       const Vector expected = dense.release(bench.sum(rows), Vector(kSize, 0.0));
       const auto actual = bench.release(rows);
       ASSERT_LT(distance(actual, expected), 1e-5)
@@ -62,7 +62,7 @@ TEST(Fractional, AgreesWithTheDenseAlgorithmWithoutNoise) {
   }
 }
 
-// Under the same normals FO(sigma, beta) is a filter on DP-SGD(sigma/beta): methods.md 0.1.
+// Under the same normals FO(sigma, beta) is a filter on DP-SGD(sigma/beta): docs/design.md, "Noise on the un-scaled sum".
 TEST(Fractional, IsPostProcessedDpSgdUnderTheSameNormals) {
   constexpr std::int64_t kSize = 9000;  // two noise blocks
   for (const FractionalOptions& options : {FractionalOptions{}, FractionalOptions{.beta = .65, .tau = 1, .kernel = Kernel::grunwald}}) {
@@ -70,7 +70,7 @@ TEST(Fractional, IsPostProcessedDpSgdUnderTheSameNormals) {
     Bench fo(fractional(1.1, p), kSize), plain(std::make_unique<GaussianMechanism>(1.1 / p.beta), kSize);
     DenseFractional dense(p);
     for (std::uint64_t t = 0; t < 12; ++t) {
-      const Rows rows = random_rows(3, kSize, t);
+      const GivenRows rows = random_rows(3, kSize, t);
       const auto y = plain.release(rows);
       const Vector expected = dense.release({y.begin(), y.end()}, Vector(kSize, 0.0));
       ASSERT_LT(distance(fo.release(rows), expected), 1e-4 * std::sqrt(kSize)) << "step " << t;
@@ -83,7 +83,7 @@ TEST(Fractional, BetaOneIsDpSgdBitForBit) {
   for (Kernel kernel : {Kernel::current, Kernel::uniform, Kernel::confidence, Kernel::grunwald}) {
     Bench fo(fractional(.8, with({.beta = 1, .kernel = kernel})), kSize), plain(std::make_unique<GaussianMechanism>(.8), kSize);
     for (std::uint64_t t = 0; t < 5; ++t) {
-      const Rows rows = random_rows(2, kSize, t);
+      const GivenRows rows = random_rows(2, kSize, t);
       ASSERT_EQ(fo.release(rows), plain.release(rows));
     }
   }
@@ -134,7 +134,7 @@ TEST(Fractional, HistoryConditionedSensitivityIsAtMostBetaC) {
       with_record.release(random_rows(5, kSize, t));
       without.release(random_rows(5, kSize, t));
     }
-    Rows rows = random_rows(5, kSize, 77);
+    GivenRows rows = random_rows(5, kSize, 77);
     const auto base = without.release(rows);
     rows.push_back(random_rows(1, kSize, 78, 50)[0]);
     const auto more = with_record.release(rows);
@@ -164,10 +164,10 @@ TEST(Fractional, PartsAddUpToTheRelease) {
   for (const FractionalOptions& options : {FractionalOptions{}, FractionalOptions{.beta = .6, .window = 3, .kernel = Kernel::uniform}}) {
     auto mechanism = fractional(.7, with(options));
     FractionalMechanism& view = *mechanism;
-    view.keep_insecure_decomposition();
+    view.keep_insecure_parts();
     Bench bench(std::move(mechanism), kSize);
     for (std::uint64_t t = 0; t < 10; ++t) {
-      const Rows rows = random_rows(4, kSize, t);
+      const GivenRows rows = random_rows(4, kSize, t);
       const auto released = bench.release(rows);
       const Decomposition& parts = view.insecure_decomposition();
       Vector total(kSize);
@@ -222,7 +222,7 @@ TEST(Fractional, ShrinkingByHand) {
   const double sigma = .4, beta = .5;
   Bench shrinking(fractional(sigma, with({.beta = beta, .window = 2, .denoise = Denoise::shrink})), kSize);
   Bench plain(std::make_unique<GaussianMechanism>(sigma / beta), kSize);
-  const Rows rows(6, {.5f, -.5f, .5f});
+  const GivenRows rows(6, {.5f, -.5f, .5f});
   std::vector<float> last(kSize, 0);
   double variance = 0, smallest = 1;
   for (int t = 0; t < 8; ++t) {
@@ -259,7 +259,7 @@ TEST(Fractional, ShrinkingLeavesAStrongSignal) {
   FractionalOptions shrunk = options;
   shrunk.denoise = Denoise::shrink;
   Bench shrinking(fractional(.01, with(shrunk)), kSize), plain(fractional(.01, with(options)), kSize);
-  const Rows rows(50, random_rows(1, kSize, 1)[0]);
+  const GivenRows rows(50, random_rows(1, kSize, 1)[0]);
   for (int t = 0; t < 10; ++t) {
     const auto a = shrinking.release(rows), b = plain.release(rows);
     EXPECT_LT(distance(a, {b.begin(), b.end()}), 1e-3 * std::sqrt(kSize * mean_square(b))) << t;

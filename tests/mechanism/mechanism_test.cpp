@@ -212,7 +212,7 @@ TEST(Mechanism, NumbersByThemselvesCostTheirOwnEvent) {
   const RandomStream stream = test_stream();
   GaussianMechanism numbers(multiplier);
   Ledger ledger;
-  const Rows rows = {{.5f, 0, 0}, {0, 30, 40}};
+  const GivenRows rows = {{.5f, 0, 0}, {0, 30, 40}};
   const std::vector<float> before(3, 0);
   Vector totals, changes;
   for (int t = 0; t < kReleases; ++t) {

@@ -1,6 +1,6 @@
-// The power-law exponent of methods.md section 2, in double and by itself: squared singular values by one-sided Jacobi rotations, then
-// the maximum-likelihood exponent of every tail, judged by its Kolmogorov-Smirnov distance. Standard library only; shares nothing with
-// the mechanism it judges.
+// The power-law exponent of a layer's spectrum (rho_t of SMA-DP-SGD, arXiv 2605.20450), in double: squared singular values by one-sided
+// Jacobi rotations, then the maximum-likelihood exponent of every tail, judged by its Kolmogorov-Smirnov distance. It uses the standard
+// library only and shares nothing with the mechanism that it is compared with.
 #pragma once
 
 #include <algorithm>

@@ -80,7 +80,7 @@ class PlainSpectral {
 // Parameters of step t, with spectra of their own.
 std::vector<float> parameters(std::int64_t t, std::int64_t size = kSize) { return random_rows(1, size, 500 + t)[0]; }
 
-Rows times(Rows rows, float factor) {
+GivenRows times(GivenRows rows, float factor) {
   for (auto& row : rows)
     for (float& value : row) value *= factor;
   return rows;
@@ -93,7 +93,7 @@ TEST(Spectral, AgreesWithThePlainFormWithoutNoise) {
     PlainSpectral plain(choice, small_layers());
     for (std::int64_t t = 0; t < 40; ++t) {
       // Half of the steps share a direction, which turns round every ten: the gate is open in some and closed in others.
-      const Rows rows = times(random_rows(10, kSize, t % 4 < 2 ? t : 1000), t / 10 % 2 == 0 ? 1 : -1);
+      const GivenRows rows = times(random_rows(10, kSize, t % 4 < 2 ? t : 1000), t / 10 % 2 == 0 ? 1 : -1);
       bench.mechanism().begin_step(t, parameters(t));
       const Vector expected = plain.release(bench.sum(rows), parameters(t), t);
       ASSERT_LT(distance(bench.release(rows), expected), 1e-5) << "choice " << choice_number << ", step " << t;
@@ -104,7 +104,7 @@ TEST(Spectral, AgreesWithThePlainFormWithoutNoise) {
 
 TEST(Spectral, AMemoryAgainstTheTrendIsLeftOut) {
   Bench bench(spectral(0, {{.beta = .8, .window = 2}, {.warm_up = .01}}), kSize);
-  const Rows forth = random_rows(1, kSize, 1), back = times(forth, -1);
+  const GivenRows forth = random_rows(1, kSize, 1), back = times(forth, -1);
   std::vector<float> released;
   for (std::int64_t t = 0; t < 8; ++t) {  // after the turn at 6 the last release points back, the trend still forth
     bench.mechanism().begin_step(t, parameters(t));
@@ -118,7 +118,7 @@ TEST(Spectral, AMemoryAgainstTheTrendIsLeftOut) {
 TEST(Spectral, BetaOneIsDpSgdBitForBit) {
   Bench sma(spectral(.8, {.memory = {.beta = 1}}), kSize), plain(std::make_unique<GaussianMechanism>(.8), kSize);
   for (std::int64_t t = 0; t < 30; ++t) {
-    const Rows rows = random_rows(2, kSize, t);
+    const GivenRows rows = random_rows(2, kSize, t);
     sma.mechanism().begin_step(t, parameters(t));
     ASSERT_EQ(sma.release(rows), plain.release(rows));
   }
@@ -167,7 +167,7 @@ TEST(Spectral, HistoryConditionedSensitivityIsAtMostBetaC) {
         bench->mechanism().begin_step(t, parameters(t));
         bench->release(random_rows(5, kSize, t));
       }
-    Rows rows = random_rows(5, kSize, 77);
+    GivenRows rows = random_rows(5, kSize, 77);
     for (Bench* bench : {&with_record, &without}) bench->mechanism().begin_step(9, parameters(9));
     const auto base = without.release(rows);
     rows.push_back(random_rows(1, kSize, 78, 50)[0]);
@@ -192,7 +192,7 @@ TEST(Spectral, IsPostProcessedDpSgdUnderTheSameNormals) {
     Bench sma(spectral(1.1, choice, large_layers()), kLarge), gaussian(std::make_unique<GaussianMechanism>(1.1 / choice.beta()), kLarge);
     PlainSpectral plain(choice, large_layers());
     for (std::int64_t t = 0; t < 10; ++t) {
-      const Rows rows = random_rows(3, kLarge, t);
+      const GivenRows rows = random_rows(3, kLarge, t);
       const auto y = gaussian.release(rows);
       sma.mechanism().begin_step(t, parameters(t, kLarge));
       const Vector expected = plain.release({y.begin(), y.end()}, parameters(t, kLarge), t);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fodp/base/check.h"
+#include "fodp/mechanism/release_table.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
@@ -32,15 +33,27 @@ BandedMechanism::~BandedMechanism() {
 
 std::vector<double>& BandedMechanism::past(std::int64_t lag) { return ring_[(released_ + cycle() - lag) % cycle()]; }
 
-void BandedMechanism::transform(const NoisedSum& noised, std::span<float> released) {
-  past(0).resize(noised.size());
-  GaussianMechanism::transform(noised, released);
+void BandedMechanism::begin(std::int64_t size) { past(0).resize(size); }
+
+void BandedMechanism::end(std::span<const float>, double) {
   double response = released_ == 0 ? 1 : 0;
   for (std::size_t k = 1; k < coefficients_.size() && k <= response_.size(); ++k) response -= coefficients_[k] * response_[k - 1];
   response_.insert(response_.begin(), response / coefficients_[0]);
   if (response_.size() > coefficients_.size()) response_.pop_back();
   squared_response_ += response_.front() * response_.front();
   ++released_;
+}
+
+void BandedMechanism::state(StateVisitor& visit) {
+  GaussianMechanism::state(visit);
+  if (!visit.insecure()) {
+    if (visit.loads()) released_ = 0, response_.clear(), squared_response_ = 0;
+    return;
+  }
+  visit("released", released_);
+  visit("response", response_);
+  visit("squared_response", squared_response_);
+  visit("xi", ring_);
 }
 
 std::optional<double> BandedMechanism::noise_variance(double scale) const { return scale * scale * squared_response_; }
@@ -57,5 +70,41 @@ void BandedMechanism::draw_noise(const RandomStream& stream, std::uint64_t numbe
   for (double& value : xi) value /= coefficients_[0];
   round_to_lattice(xi, scale, grid, noise);
 }
+
+namespace {
+
+void fill(OptionSet& options, const RunContext& context) {
+  auto& bands = options.of<BandOptions>();
+  if (!bands.bands)
+    bands.bands =
+        static_cast<std::int64_t>(std::clamp(std::floor(1 / context.sample_rate.first()), 1.0, static_cast<double>(BandOptions::kUsual)));
+}
+
+void check(const RunContext& context) {
+  const std::int64_t bands = context.options.of<BandOptions>().count();
+  const double rate = static_cast<double>(bands) * context.sample_rate.first();
+  check_input(!context.chosen.own_sampling && context.chosen.sums_per_step == 1,
+              "`release` {}: {} asks for more than one sum of a cyclic lot a step, which its correlated noise does not cover",
+              context.chosen.release, context.chosen.method);
+  check_input(context.sample_rate.constant(), "`sample-rate` {}: `release` {} takes a rate that does not vary", context.sample_rate.text(),
+              context.chosen.release);
+  check_input(context.noise_multiplier.constant(), "`noise-multiplier` {}: `release` {} takes one that does not vary",
+              context.noise_multiplier.text(), context.chosen.release);
+  check_input(rate <= 1, "`bands` {}: at `sample-rate` {} each group would be sampled at rate {}; bands times rate must be at most 1",
+              bands, number_text(context.sample_rate.first()), number_text(rate));
+}
+
+}  // namespace
+
+extern const ReleaseEntry kBandedRelease = {
+    .name = "banded",
+    .summary = "the sum with noise that cancels over steps",
+    .options = {reads<BandOptions>()},
+    .fill = fill,
+    .check = check,
+    .make = [](const RunContext& context) -> std::unique_ptr<Mechanism> {
+      return std::make_unique<BandedMechanism>(noise_schedule(context), context.options.of<BandOptions>().count());
+    },
+};
 
 }  // namespace fodp

@@ -22,10 +22,12 @@ struct BandOptions {
 
   static auto fields() {
     return std::tuple{field("bands", &BandOptions::bands, "b: over how many steps noise is correlated; records take part every b-th step",
-                            between(1, 4096), "4, fewer where 4*q is above 1")};
+                            between(1, 4096), fmt::format("{0}, fewer where {0}*q is above 1", kUsual))};
   }
 
-  std::int64_t count() const { return bands.value_or(4); }
+  std::int64_t count() const { return bands.value_or(kUsual); }
+
+  static constexpr std::int64_t kUsual = 4;
 };
 
 // c_0..c_{b-1}.
@@ -38,8 +40,13 @@ class BandedMechanism : public GaussianMechanism {
 
   std::int64_t cycle() const override { return static_cast<std::int64_t>(coefficients_.size()); }
 
+  // The noise history is saved for insecure runs only. A private run that goes on without it begins a new correlation; the cycle of groups
+  // goes on.
+  void state(StateVisitor& visit) override;
+
  protected:
-  void transform(const NoisedSum& noised, std::span<float> released) override;
+  void begin(std::int64_t size) override;
+  void end(std::span<const float> released, double scale) override;
   std::optional<double> noise_variance(double scale) const override;
   void draw_noise(const RandomStream& stream, std::uint64_t number, std::uint32_t block, double scale, double grid,
                   std::span<std::int64_t> noise) override;
@@ -49,9 +56,9 @@ class BandedMechanism : public GaussianMechanism {
 
   std::vector<double> coefficients_;
   std::vector<std::vector<double>> ring_;  // b of them; the newest is being written
-  std::int64_t released_ = 0;
-  std::vector<double> response_;  // of xi to one z: its last b values
-  double squared_response_ = 0;   // variance of xi_t
+  std::int64_t released_ = 0;              // since the correlation began
+  std::vector<double> response_;           // of xi to one z: its last b values
+  double squared_response_ = 0;            // variance of xi_t
 };
 
 }  // namespace fodp

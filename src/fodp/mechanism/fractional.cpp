@@ -1,10 +1,11 @@
 #include "fodp/mechanism/fractional.h"
 
 #include <algorithm>
-
-#include <ATen/Parallel.h>
+#include <cmath>
 
 #include "fodp/base/check.h"
+#include "fodp/mechanism/release_table.h"
+#include "fodp/noise/lattice.h"
 
 namespace fodp {
 
@@ -38,62 +39,76 @@ std::vector<double> FractionalMechanism::lag_coefficients() const {
   return coefficients;
 }
 
-void FractionalMechanism::transform(const NoisedSum& noised, std::span<float> released) {
+void FractionalMechanism::make_memory(std::int64_t size) {
   const bool products = parameters_.uses_trend() || parameters_.denoise != Denoise::none;
-  if (remembers() && !memory_)
-    memory_.emplace(parameters_.window, noised.size(), products ? std::optional(parameters_.gamma) : std::nullopt);
-  const double beta = this->beta();
+  memory_.emplace(parameters_.window, size, products ? std::optional(parameters_.gamma) : std::nullopt);
+}
+
+void FractionalMechanism::begin(std::int64_t size) {
+  if (remembers() && !memory_) make_memory(size);
   // With beta 1 nothing of the memory enters, not even zero times it: DP-SGD bit for bit.
-  const std::vector<double> past = beta < 1 ? lag_coefficients() : std::vector<double>();
+  past_ = beta() < 1 ? lag_coefficients() : std::vector<double>();
+  products_.assign((size + kNoiseBlock - 1) / kNoiseBlock, {});
+  if (insecure_) parts_ = {std::vector<double>(size), std::vector<double>(size), std::vector<double>(size), std::vector<double>(size)};
+}
 
-  const std::int64_t blocks = NoisedSum::blocks(noised.size());
-  std::vector<Memory::Products> sums(blocks);
-  if (insecure_)
-    parts_ = {std::vector<double>(noised.size()), std::vector<double>(noised.size()), std::vector<double>(noised.size()),
-              std::vector<double>(noised.size())};
-
-  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
-    std::vector<double> sum, blend, noise;
-    for (std::int64_t b = first; b < last; ++b) {
-      const std::int64_t begin = noised.block(b, sum, insecure_ ? &noise : nullptr);
-      blend.assign(sum.size(), 0.0);
-      for (std::size_t j = 1; j <= past.size(); ++j) {
-        const float* release = memory_->at_lag(j).data() + begin;
-        for (std::size_t i = 0; i < blend.size(); ++i) blend[i] += past[j - 1] * release[i];
-      }
-      const std::span<float> out = released.subspan(begin, sum.size());
-      if (beta < 1) {
-        for (std::size_t i = 0; i < sum.size(); ++i) out[i] = static_cast<float>(beta * sum[i] + blend[i]);
-      } else {
-        for (std::size_t i = 0; i < sum.size(); ++i) out[i] = static_cast<float>(sum[i]);
-      }
-      if (insecure_) decompose(begin, sum, noise, past);
-      if (memory_) sums[b] = memory_->insert(begin, out);
+void FractionalMechanism::block(const Block& block, std::span<float> released) {
+  const double beta = this->beta();
+  if (beta < 1) {
+    std::vector<double> blend(released.size(), 0.0);
+    for (std::size_t j = 1; j <= past_.size(); ++j) {
+      const float* release = memory_->at_lag(static_cast<std::int64_t>(j)).data() + block.begin;
+      for (std::size_t i = 0; i < blend.size(); ++i) blend[i] += past_[j - 1] * release[i];
     }
-  });
+    for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(beta * block.values[i] + blend[i]);
+  } else {
+    for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(block.values[i]);
+  }
+  if (insecure_) decompose(block);
+  if (memory_) products_[block.index] = memory_->insert(block.begin, released);
+}
+
+void FractionalMechanism::end(std::span<const float> released, double scale) {
   if (!memory_) return;
   Memory::Products total;
-  for (const Memory::Products& part : sums) total.add(part);
+  for (const Memory::Products& part : products_) total.add(part);
   memory_->finish(total);
-  if (covariance_) covariance_->add(beta, noised.scale() * noised.scale(), past);
+  if (covariance_) covariance_->add(beta(), scale * scale, past_);
   if (insecure_) remember_parts(released);
 }
 
-void FractionalMechanism::keep_insecure_decomposition() {
+void FractionalMechanism::state(StateVisitor& visit) {
+  Mechanism::state(visit);
+  std::int64_t size = memory_ ? memory_->size() : 0;
+  visit("memory_size", size);
+  if (size > 0 && !memory_) make_memory(size);
+  if (memory_) visit.part("memory", *memory_);
+  if (covariance_) visit.part("covariance", *covariance_);
+}
+
+void FractionalMechanism::keep_insecure_parts() {
   check_input(!memory_, "the decomposition must be kept from the first release on");
   insecure_ = true;
 }
 
-void FractionalMechanism::decompose(std::int64_t begin, const std::vector<double>& sum, const std::vector<double>& noise,
-                                    const std::vector<double>& past) {
+std::optional<Mechanism::InsecureParts> FractionalMechanism::insecure_parts() const {
+  const auto norm = [](const std::vector<double>& values) {
+    double squared = 0;
+    for (double value : values) squared += value * value;
+    return std::sqrt(squared);
+  };
+  return InsecureParts{norm(parts_.signal), norm(parts_.memory), norm(parts_.noise_memory), norm(parts_.noise)};
+}
+
+void FractionalMechanism::decompose(const Block& block) {
   const double beta = this->beta();
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    const std::size_t k = begin + i;
-    parts_.signal[k] = beta * (sum[i] - noise[i]);
-    parts_.noise[k] = beta * noise[i];
-    for (std::size_t j = 0; j < past.size(); ++j) {
-      parts_.memory[k] += past[j] * past_queries_[j][k];
-      parts_.noise_memory[k] += past[j] * past_noise_[j][k];
+  for (std::size_t i = 0; i < block.values.size(); ++i) {
+    const std::size_t k = block.begin + i;
+    parts_.signal[k] = beta * (block.values[i] - block.insecure_noise[i]);
+    parts_.noise[k] = beta * block.insecure_noise[i];
+    for (std::size_t j = 0; j < past_.size(); ++j) {
+      parts_.memory[k] += past_[j] * past_queries_[j][k];
+      parts_.noise_memory[k] += past_[j] * past_noise_[j][k];
     }
   }
 }
@@ -106,5 +121,20 @@ void FractionalMechanism::remember_parts(std::span<const float> released) {
   past_queries_.resize(std::min<std::size_t>(past_queries_.size(), parameters_.window - 1));
   past_noise_.resize(past_queries_.size());
 }
+
+extern const ReleaseEntry kFractionalRelease = {
+    .name = "fractional",
+    .summary = "the noisy sum blended with a fractional memory of past releases",
+    .options = {reads<FractionalOptions>()},
+    .fill = fill_memory,
+    .check = check_memory,
+    .make = [](const RunContext& context) -> std::unique_ptr<Mechanism> {
+      const auto& memory = context.options.of<FractionalOptions>();
+      auto mechanism = std::make_unique<FractionalMechanism>(noise_schedule(context, memory.beta_schedule()),
+                                                             resolve(memory, context.clip_norm, context.noise_norm()));
+      if (context.chosen.needs_noise_variance) mechanism->keep_noise_variance();
+      return mechanism;
+    },
+};
 
 }  // namespace fodp

@@ -30,17 +30,24 @@ class FractionalMechanism : public Mechanism {
   // Keeps account of how much noise each release has (Release::noise_variance), from the first on.
   void keep_noise_variance();
 
-  // Keeps the parts of each release from now on. Not private: --insecure-diagnostics.
-  void keep_insecure_decomposition();
+  // Keeps the parts of each release from now on. Not private.
+  void keep_insecure_parts() override;
+  std::optional<InsecureParts> insecure_parts() const override;
   const Decomposition& insecure_decomposition() const { return parts_; }
 
+  void state(StateVisitor& visit) override;
+
  protected:
-  void transform(const NoisedSum& noised, std::span<float> released) override;
+  void begin(std::int64_t size) override;
+  void block(const Block& block, std::span<float> released) override;
+  void end(std::span<const float> released, double scale) override;
   std::optional<double> noise_variance(double scale) const override;
+  bool insecure_noise() const override { return insecure_; }
 
  private:
   std::vector<double> lag_coefficients() const;
-  void decompose(std::int64_t begin, const std::vector<double>& sum, const std::vector<double>& noise, const std::vector<double>& past);
+  void make_memory(std::int64_t size);
+  void decompose(const Block& block);
   void remember_parts(std::span<const float> released);
 
   bool remembers() const { return !(schedule().beta == Schedule(1)); }
@@ -48,6 +55,8 @@ class FractionalMechanism : public Mechanism {
   FractionalParameters parameters_;
   std::optional<Memory> memory_;
   std::optional<NoiseCovariance> covariance_;
+  std::vector<double> past_;                // the lags' coefficients in the release being made
+  std::vector<Memory::Products> products_;  // of its blocks
   bool insecure_ = false;
   Decomposition parts_;
   std::vector<std::vector<double>> past_queries_, past_noise_;  // by lag, newest first

@@ -11,7 +11,7 @@ class GaussianMechanism : public Mechanism {
   explicit GaussianMechanism(NoiseSchedule schedule) : Mechanism(std::move(schedule)) {}
 
  protected:
-  void transform(const NoisedSum& noised, std::span<float> released) override;
+  void block(const Block& block, std::span<float> released) override;
 };
 
 }  // namespace fodp

@@ -20,10 +20,23 @@ FractionalParameters resolve(const FractionalOptions& options, double clip_norm,
           .gamma = options.gamma,
           .kappa = options.kappa.value_or(1e-6 * clip_norm),
           .zeta = zeta.noise_norm ? noise_norm : zeta.value,
-          .stability = options.stability.value_or(1e-12),
+          .stability = options.stability.value_or(kKernelStability),
           .kernel_decay = options.kernel_decay,
           .lag_origin = options.lag_origin,
           .denoise = options.denoise};
+}
+
+void fill_memory(OptionSet& options, const RunContext& context) {
+  auto& memory = options.of<FractionalOptions>();
+  const FractionalParameters used = resolve(memory, context.clip_norm, context.noise_norm());
+  memory.beta = memory.beta_schedule();
+  memory.kappa = used.kappa;
+  if (!memory.zeta) memory.zeta = ConfidenceScale{.value = used.zeta};
+  if (!memory.stability) memory.stability = used.stability;
+}
+
+void check_memory(const RunContext& context) {
+  context.options.of<FractionalOptions>().beta_schedule().check_steps("`beta`", context.steps);
 }
 
 std::vector<double> log_coefficients(const FractionalParameters& p, double confidence, std::span<const double> scores) {

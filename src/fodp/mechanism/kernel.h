@@ -12,6 +12,7 @@
 
 #include "fodp/base/fields.h"
 #include "fodp/base/schedule.h"
+#include "fodp/stages/context.h"
 
 namespace fodp {
 
@@ -44,9 +45,7 @@ struct FieldText<ConfidenceScale> {
     return {.value = parse_number(text, std::string(where) + " (a number or 'noise')", range)};
   }
   static std::string print(const ConfidenceScale& scale) { return scale.noise_norm ? "noise" : number_text(scale.value); }
-  static nlohmann::ordered_json json(const ConfidenceScale& scale) {
-    return scale.noise_norm ? nlohmann::ordered_json("noise") : json_number(scale.value);
-  }
+  static FieldValue value(const ConfidenceScale& scale) { return scale.noise_norm ? FieldValue("noise") : FieldValue(scale.value); }
 };
 
 // What is done to the memory before it enters the query.
@@ -59,6 +58,8 @@ template <>
 struct EnumNames<Denoise> {
   static constexpr std::pair<std::string_view, Denoise> values[] = {{"none", Denoise::none}, {"shrink", Denoise::shrink}};
 };
+
+inline constexpr double kKernelStability = 1e-12;
 
 // The memory mechanism's parameters, with the defaults of the paper's main setting where it gives one.
 struct FractionalOptions {
@@ -81,8 +82,7 @@ struct FractionalOptions {
     return std::tuple{
         field("beta", &Self::beta,
               "weight of the current clipped sum in the query; the rest is memory; a release is charged at sigma/beta. .9:.6 goes linearly "
-              "over the "
-              "steps, .9,.8,.7 in equal parts",
+              "over the steps, .9,.8,.7 in equal parts",
               above_up_to(0, 1), ".9; 1 with kernel current"),
         field("alpha", &Self::alpha, "order of the power law: small forgets fast, 1 is no power law", above_up_to(0, 1)),
         field("window", &Self::window, "K: the current release and K-1 past ones", between(1, 4096)),
@@ -91,8 +91,8 @@ struct FractionalOptions {
         field("gamma", &Self::gamma, "weight of the newest release in the trend", above_up_to(0, 1)),
         field("kappa", &Self::kappa, "least norm of the trend in the inconsistency score", above(0), "1e-6*C"),
         field("zeta", &Self::zeta, "norm at which the trend is half trusted; 'noise' is sigma*C*sqrt(d)", above(0), "C"),
-        field("stability", &Self::stability, "added to the score's denominator (spectral: to those of the gates)", above(0),
-              "1e-12; spectral 1e-8"),
+        field("stability", &Self::stability, "added to denominators so that none is zero", above(0),
+              number_text(kKernelStability) + ", unless the release has its own"),
         field("kernel", &Self::kernel, "how past releases are weighed: current, uniform, exponential, tempered, confidence or grunwald"),
         field("kernel-decay", &Self::kernel_decay, "gamma_exp of the exponential kernel", strictly_between(0, 1)),
         field("lag-origin", &Self::lag_origin, "1: lags count from 1 as in the paper; 0: from 0 as in the slides", between(0, 1)),
@@ -118,6 +118,10 @@ struct FractionalParameters {
 
 // `noise_norm` is sigma*C*sqrt(d). InputError for kernel current with another beta than 1.
 FractionalParameters resolve(const FractionalOptions& options, double clip_norm, double noise_norm);
+
+// For entries of stages (stages/stage.h) that have a memory: what was left open is filled in, and a schedule of beta fits the steps.
+void fill_memory(OptionSet& options, const RunContext& context);
+void check_memory(const RunContext& context);
 
 // log a_{t,j} for lags j = 1..scores.size(): eq. 7. scores[j-1] is nu_{t,j}; confidence is chi_t.
 std::vector<double> log_coefficients(const FractionalParameters& parameters, double confidence, std::span<const double> scores);

@@ -1,5 +1,6 @@
 #include "fodp/mechanism/mechanism.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,9 +10,7 @@
 namespace fodp {
 
 bool Release::has_scalar(std::string_view name) const {
-  for (const Scalar& scalar : scalars_)
-    if (scalar.name == name) return true;
-  return false;
+  return std::ranges::any_of(scalars_, [&](const Scalar& scalar) { return scalar.name == name; });
 }
 
 double Release::scalar(std::string_view name) const {
@@ -22,7 +21,17 @@ double Release::scalar(std::string_view name) const {
 
 double NoiseSchedule::effective(std::int64_t step) const { return noise_multiplier.at(step, steps) / (beta.at(step, steps) * sensitivity); }
 
+double NoiseSchedule::largest_effective() const { return noise_multiplier.largest() / (beta.least() * sensitivity); }
+
 double NoiseSchedule::lot_scale(std::int64_t step) const { return sample_rate.first() / sample_rate.at(step, steps); }
+
+NoiseSchedule noise_schedule(const RunContext& context, Schedule beta) {
+  return {.noise_multiplier = context.noise_multiplier,
+          .beta = std::move(beta),
+          .steps = context.steps,
+          .sample_rate = context.sample_rate,
+          .sensitivity = context.sensitivity};
+}
 
 double vector_multiplier(double z, std::span<const BoundedScalar> scalars) {
   if (z == 0) return 0;
@@ -44,14 +53,13 @@ void Mechanism::begin_step(std::int64_t step, std::span<const float> parameters)
   on_step(parameters);
 }
 
-Event Mechanism::event(double sample_rate, double slack) const {
-  return Event::poisson_gaussian(sample_rate, effective_noise_multiplier(), slack);
+Event Mechanism::event(std::int64_t step, double sample_rate, double slack) const {
+  return Event::poisson_gaussian(sample_rate, schedule_.effective(step), slack);
 }
 
-Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& noise) {
+void Mechanism::check_charge(const ClippedSum& sum, const Charge& charge, const RandomStream& noise) const {
   const Event needed = event(sum), paid = charge.event();
-  check_privacy(paid.kind == needed.kind && paid.sample_rate >= needed.sample_rate &&
-                    paid.charged_multiplier() <= needed.charged_multiplier() && paid.slack >= needed.slack,
+  check_privacy(paid.covers(needed),
                 "the charge (rate {}, noise multiplier {}) is for less than this release costs (rate {}, noise multiplier {})",
                 paid.sample_rate, paid.charged_multiplier(), needed.sample_rate, needed.charged_multiplier());
   check_privacy(noise.purpose() == Purpose::noise, "a release draws its noise from a stream for noise, not one for another purpose");
@@ -63,8 +71,11 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
   check_turn(draw);
   check_privacy(sum.size() == 0 || size_ == 0 || sum.size() == size_, "a sum of {} values: this mechanism has released sums of {}",
                 sum.size(), size_);
-  if (sum.size() > 0) size_ = sum.size();
-  const double share = needed.noise_multiplier * std::sqrt(static_cast<double>(draw.queries));
+}
+
+Mechanism::Opening Mechanism::open(ClippedSum sum, Charge& charge, const RandomStream& noise) {
+  check_charge(sum, charge, noise);
+  const double share = event(sum).noise_multiplier * std::sqrt(static_cast<double>(sum.draw().queries));
   double scale = 0;
   if (sum.size() > 0) {
     scale = vector_multiplier(share, sum.scalars()) * sum.sensitivity();
@@ -74,13 +85,61 @@ Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& n
     check_privacy(share == 0 || cost <= (1 + 1e-12) / (share * share),
                   "the numbers of this release are noised less than it is charged for");
   }
-  const std::uint64_t number = charge.spend(draw.ticket);
-  const NoisedSum noised(*this, sum.lattice_, sum.grid(), scale, schedule_.lot_scale(step_), noise, number);
-  auto values = std::make_shared<std::vector<float>>(sum.size());
-  if (sum.size() > 0) transform(noised, *values);
-  std::vector<Release::Scalar> scalars = release_scalars(sum, share > 0, number, noise);
-  next_turn_ = draw.turn + 1;
-  return Release(std::move(values), std::move(scalars), sum.size() > 0 ? noise_variance(noised.scale()) : std::nullopt, number);
+  if (sum.size() > 0) size_ = sum.size();
+  const std::uint64_t number = charge.spend(sum.draw().ticket);
+  return Opening(*this, std::move(sum), noise, number, scale, share > 0);
+}
+
+Release Mechanism::release(ClippedSum sum, Charge& charge, const RandomStream& noise, const ParallelFor& parallel) {
+  Opening opening = open(std::move(sum), charge, noise);
+  parallel(opening.blocks(), [&](std::int64_t first, std::int64_t last) { opening.run(first, last); });
+  return opening.close();
+}
+
+Mechanism::Opening::Opening(Mechanism& mechanism, ClippedSum sum, const RandomStream& noise, std::uint64_t number, double scale,
+                            bool noised)
+    : mechanism_(mechanism),
+      sum_(std::move(sum)),
+      noise_(noise),
+      number_(number),
+      scale_(scale),
+      lot_scale_(mechanism.schedule_.lot_scale(mechanism.step_)),
+      noised_(noised),
+      values_(std::make_shared<std::vector<float>>(sum_.size())),
+      done_(blocks()) {
+  if (sum_.size() > 0) mechanism_.begin(sum_.size());
+}
+
+std::int64_t Mechanism::Opening::blocks() const { return (sum_.size() + kNoiseBlock - 1) / kNoiseBlock; }
+
+void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
+  check_input(first >= 0 && last <= blocks(), "blocks [{}, {}) of a release: it has {}", first, last, blocks());
+  std::vector<std::int64_t> drawn;
+  std::vector<double> values, insecure;
+  const double unit = sum_.grid() * lot_scale_;  // what a step of the grid is worth in the values
+  for (std::int64_t index = first; index < last; ++index) {
+    check_privacy(!done_[index].exchange(true), "block {} of a release was run already: its noise would be used twice", index);
+    const std::int64_t begin = index * kNoiseBlock, count = std::min(kNoiseBlock, sum_.size() - begin);
+    drawn.resize(count);
+    values.resize(count);
+    mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), scale_, sum_.grid(), drawn);
+    for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(sum_.rows_.lattice[begin + i] + drawn[i]) * unit;
+    if (mechanism_.insecure_noise()) {
+      insecure.resize(count);
+      for (std::int64_t i = 0; i < count; ++i) insecure[i] = static_cast<double>(drawn[i]) * unit;
+    }
+    mechanism_.block({index, begin, values, insecure}, std::span(*values_).subspan(begin, count));
+  }
+}
+
+Release Mechanism::Opening::close() {
+  check_privacy(std::ranges::all_of(done_, [](const std::atomic<bool>& done) { return done.load(); }),
+                "a release was closed before all of its blocks were run");
+  const double scale = scale_ * lot_scale_;
+  if (sum_.size() > 0) mechanism_.end(*values_, scale);
+  std::vector<Release::Scalar> scalars = mechanism_.release_scalars(*this);
+  mechanism_.next_turn_ = sum_.draw().turn + 1;
+  return Release(std::move(values_), std::move(scalars), sum_.size() > 0 ? mechanism_.noise_variance(scale) : std::nullopt, number_);
 }
 
 // Noise correlated over a cycle covers a record that is in one of any `cycle` releases in a row: each group once, in turn.
@@ -94,17 +153,16 @@ void Mechanism::check_turn(const Draw& draw) const {
       draw.turn, next_turn_.value_or(draw.turn));
 }
 
-// The last blocks of the release's part of the stream: no vector is long enough to use them.
-std::vector<Release::Scalar> Mechanism::release_scalars(const ClippedSum& sum, bool noised, std::uint64_t number,
-                                                        const RandomStream& noise) const {
+// Their noise is of the last blocks of the release's part of the stream: no vector is long enough to use them.
+std::vector<Release::Scalar> Mechanism::release_scalars(const Opening& opening) const {
   std::vector<Release::Scalar> released;
-  for (std::size_t k = 0; k < sum.scalars().size(); ++k) {
-    const BoundedScalar& scalar = sum.scalars()[k];
-    const double grid = scalar_grid(scalar.sensitivity), scale = noised ? scalar.noise_multiplier * scalar.sensitivity : 0;
+  for (std::size_t k = 0; k < opening.sum_.scalars().size(); ++k) {
+    const BoundedScalar& scalar = opening.sum_.scalars()[k];
+    const double grid = scalar_grid(scalar.sensitivity), scale = opening.noised_ ? scalar.noise_multiplier * scalar.sensitivity : 0;
     std::int64_t drawn = 0;
     const auto block = static_cast<std::uint32_t>(std::numeric_limits<std::uint32_t>::max() - k);
-    draw_lattice_noise(noise, number, block, scale, grid, {&drawn, 1});
-    released.push_back({scalar.name, static_cast<double>(sum.scalar_lattice_[k] + drawn) * grid});
+    draw_lattice_noise(opening.noise_, opening.number_, block, scale, grid, {&drawn, 1});
+    released.push_back({scalar.name, static_cast<double>(opening.sum_.rows_.scalar_lattice[k] + drawn) * grid});
   }
   return released;
 }
@@ -114,20 +172,14 @@ void Mechanism::draw_noise(const RandomStream& stream, std::uint64_t number, std
   draw_lattice_noise(stream, number, block, scale, grid, noise);
 }
 
-std::int64_t Mechanism::NoisedSum::blocks(std::int64_t size) { return (size + kNoiseBlock - 1) / kNoiseBlock; }
-
-std::int64_t Mechanism::NoisedSum::block(std::int64_t index, std::vector<double>& values, std::vector<double>* insecure_noise) const {
-  const std::int64_t begin = index * kNoiseBlock;
-  const std::int64_t count = std::min(kNoiseBlock, size() - begin);
-  std::vector<std::int64_t> drawn(count);
-  mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), noise_scale_, grid_, drawn);
-  values.resize(count);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(lattice_[begin + i] + drawn[i]) * unit_;
-  if (insecure_noise) {
-    insecure_noise->resize(count);
-    for (std::int64_t i = 0; i < count; ++i) (*insecure_noise)[i] = static_cast<double>(drawn[i]) * unit_;
-  }
-  return begin;
+void Mechanism::state(StateVisitor& visit) {
+  visit("step", step_);
+  visit("size", size_);
+  bool turned = next_turn_.has_value();
+  std::uint64_t next = next_turn_.value_or(0);
+  visit("turned", turned);
+  visit("next_turn", next);
+  next_turn_ = turned ? std::optional(next) : std::nullopt;
 }
 
 }  // namespace fodp

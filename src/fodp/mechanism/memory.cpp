@@ -105,4 +105,15 @@ void Memory::finish(const Products& products) {
   lags_ = std::min(lags_ + 1, capacity_);
 }
 
+void Memory::state(StateVisitor& visit) {
+  visit("ring", std::span(ring_));
+  visit("trend", std::span(trend_));
+  visit("gram", gram_);
+  visit("with_trend", with_trend_);
+  visit("trend_squared", trend_squared_);
+  visit("lags", lags_);
+  visit("next", next_);
+  visit("started", started_);
+}
+
 }  // namespace fodp

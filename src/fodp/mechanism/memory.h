@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "fodp/base/state.h"
 #include "fodp/mechanism/kernel.h"
 
 namespace fodp {
@@ -43,6 +44,8 @@ class Memory {
   // with the sum of their products, added in a fixed order.
   Products insert(std::int64_t begin, std::span<const float> values);
   void finish(const Products& products);
+
+  void state(StateVisitor& visit);
 
  private:
   float* slot(std::int64_t index) { return ring_.data() + index * size_; }

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
+#include <vector>
+
+#include "fodp/base/state.h"
 
 namespace fodp {
 
@@ -23,12 +25,14 @@ class NoiseCovariance {
   // Takes in S_t = beta*y + sum_j weights[j-1]*S_{t-j}.
   void add(double beta, double fresh_variance, std::span<const double> weights);
 
+  void state(StateVisitor& visit);
+
  private:
   double covariance(std::size_t i, std::size_t j) const { return i <= j ? rows_[i][j - i] : rows_[j][i - j]; }
 
   std::size_t capacity_;
   double newest_ = 0;
-  std::deque<std::deque<double>> rows_;  // rows_[i][k]: of the releases at lags i+1 and i+1+k
+  std::vector<std::vector<double>> rows_;  // rows_[i][k]: of the releases at lags i+1 and i+1+k
 };
 
 }  // namespace fodp

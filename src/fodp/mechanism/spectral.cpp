@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/linalg_svdvals.h>
 
 #include "fodp/base/check.h"
 #include "fodp/mechanism/power_law.h"
+#include "fodp/mechanism/release_table.h"
+#include "fodp/noise/lattice.h"
 
 namespace fodp {
 namespace {
@@ -37,7 +38,9 @@ SpectralMechanism::SpectralMechanism(const NoiseSchedule& schedule, const Fracti
               spectral.rho_max);
   parameters_.kernel = Kernel::tempered;
   parameters_.stability = memory.stability.value_or(kStability);
-  if (!remembers()) return;
+}
+
+void SpectralMechanism::make_memories() {
   for (const LayerGroup& layer : layers_) memories_.emplace_back(parameters_.window, layer.end - layer.begin, parameters_.gamma);
 }
 
@@ -69,39 +72,80 @@ std::vector<double> SpectralMechanism::lag_coefficients(std::size_t layer) const
   return weights;
 }
 
-void SpectralMechanism::transform(const NoisedSum& noised, std::span<float> released) {
-  check_input(layers_.back().end == noised.size(), "the layers have {} parameters: the sum has {}", layers_.back().end, noised.size());
-  const double beta = this->beta();
-  std::vector<std::vector<double>> past(layers_.size());
-  if (remembers() && beta < 1)
-    for (std::size_t l = 0; l < layers_.size(); ++l) past[l] = lag_coefficients(l);
+void SpectralMechanism::begin(std::int64_t size) {
+  check_input(layers_.back().end == size, "the layers have {} parameters: the sum has {}", layers_.back().end, size);
+  if (remembers() && memories_.empty()) make_memories();
+  past_.assign(layers_.size(), {});
+  if (remembers() && beta() < 1)
+    for (std::size_t l = 0; l < layers_.size(); ++l) past_[l] = lag_coefficients(l);
+  products_.assign((size + kNoiseBlock - 1) / kNoiseBlock, std::vector<Memory::Products>(layers_.size()));
+}
 
-  const std::int64_t blocks = NoisedSum::blocks(noised.size());
-  std::vector<std::vector<Memory::Products>> sums(blocks, std::vector<Memory::Products>(layers_.size()));
-  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
-    std::vector<double> values;
-    for (std::int64_t b = first; b < last; ++b) {
-      const std::int64_t begin = noised.block(b, values), end = begin + static_cast<std::int64_t>(values.size());
-      if (beta < 1)
-        for (double& value : values) value *= beta;
-      for (std::size_t l = 0; l < layers_.size(); ++l) {
-        const std::int64_t from = std::max(begin, layers_[l].begin), to = std::min(end, layers_[l].end);
-        if (from >= to) continue;
-        for (std::size_t j = 1; j <= past[l].size(); ++j) {
-          const std::span<const float> release = memories_[l].at_lag(j);
-          for (std::int64_t k = from; k < to; ++k) values[k - begin] += past[l][j - 1] * release[k - layers_[l].begin];
-        }
-        for (std::int64_t k = from; k < to; ++k) released[k] = static_cast<float>(values[k - begin]);
-        if (remembers()) sums[b][l] = memories_[l].insert(from - layers_[l].begin, released.subspan(from, to - from));
-      }
+void SpectralMechanism::block(const Block& block, std::span<float> released) {
+  const double beta = this->beta();
+  const std::span<double> values = block.values;
+  const std::int64_t begin = block.begin, end = begin + static_cast<std::int64_t>(values.size());
+  if (beta < 1)
+    for (double& value : values) value *= beta;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    const std::int64_t from = std::max(begin, layers_[l].begin), to = std::min(end, layers_[l].end);
+    if (from >= to) continue;
+    for (std::size_t j = 1; j <= past_[l].size(); ++j) {
+      const std::span<const float> release = memories_[l].at_lag(static_cast<std::int64_t>(j));
+      for (std::int64_t k = from; k < to; ++k) values[k - begin] += past_[l][j - 1] * release[k - layers_[l].begin];
     }
-  });
+    for (std::int64_t k = from; k < to; ++k) released[k - begin] = static_cast<float>(values[k - begin]);
+    if (remembers()) products_[block.index][l] = memories_[l].insert(from - layers_[l].begin, released.subspan(from - begin, to - from));
+  }
+}
+
+void SpectralMechanism::end(std::span<const float>, double) {
   if (!remembers()) return;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     Memory::Products total;
-    for (const auto& of_block : sums) total.add(of_block[l]);
+    for (const auto& of_block : products_) total.add(of_block[l]);
     memories_[l].finish(total);
   }
 }
+
+void SpectralMechanism::state(StateVisitor& visit) {
+  Mechanism::state(visit);
+  visit("tempering", tempering_);
+  bool started = !memories_.empty();
+  visit("started", started);
+  if (started && memories_.empty()) make_memories();
+  for (std::size_t l = 0; l < memories_.size(); ++l) visit.part("memory" + std::to_string(l), memories_[l]);
+}
+
+namespace {
+
+void fill(OptionSet& options, const RunContext&) {
+  auto& memory = options.of<FractionalOptions>();
+  memory.beta = memory.beta_schedule();
+  if (!memory.stability) memory.stability = kStability;
+}
+
+void check(const RunContext& context) {
+  const auto& memory = context.options.of<FractionalOptions>();
+  check_memory(context);
+  check_input(memory.kernel == FractionalOptions().kernel, "`kernel` {}: `release` {} has a kernel of its own", enum_name(memory.kernel),
+              context.chosen.release);
+}
+
+}  // namespace
+
+extern const ReleaseEntry kSpectralRelease = {
+    .name = "spectral",
+    .summary = "the noisy sum blended with a memory for each layer that follows the layer's spectrum",
+    .options = {reads<SpectralOptions>(), reads<FractionalOptions>({"beta", "alpha", "window", "gamma", "stability"})},
+    .traits = {.noise_is_known = false, .by_layer = true},
+    .fill = fill,
+    .check = check,
+    .make = [](const RunContext& context) -> std::unique_ptr<Mechanism> {
+      const auto& memory = context.options.of<FractionalOptions>();
+      return std::make_unique<SpectralMechanism>(noise_schedule(context, memory.beta_schedule()), memory,
+                                                 context.options.of<SpectralOptions>(), context.layers);
+    },
+};
 
 }  // namespace fodp

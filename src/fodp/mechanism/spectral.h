@@ -1,5 +1,5 @@
 // SMA-DP-SGD's mechanism (Partohaghighi and Marcia 2026, arXiv 2605.20450): a memory for each layer, tempered by how far the spectrum of
-// the layer's weights is from a healthy power law, gated by its agreement with the trend. methods.md section 2.
+// the layer's weights is from a healthy power law, gated by its agreement with the trend. docs/methods.md, sma-dp-sgd.
 //
 //   S = beta*(s + (sigma/beta)*C*Z) + (1-beta)*omega*Gamma*Psi*v,   v = sum_j ahat_j S_{t-j},  layer by layer
 //
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "fodp/base/fields.h"
-#include "fodp/gradients/parameters.h"
 #include "fodp/mechanism/kernel.h"
 #include "fodp/mechanism/mechanism.h"
 #include "fodp/mechanism/memory.h"
@@ -46,19 +45,26 @@ class SpectralMechanism : public Mechanism {
 
   double tempering(std::size_t layer) const { return tempering_[layer]; }  // lambda_t
 
+  void state(StateVisitor& visit) override;
+
  protected:
-  void transform(const NoisedSum& noised, std::span<float> released) override;
+  void begin(std::int64_t size) override;
+  void block(const Block& block, std::span<float> released) override;
+  void end(std::span<const float> released, double scale) override;
   std::optional<double> noise_variance(double) const override { return {}; }  // differs by layer
   void on_step(std::span<const float> parameters) override;
 
  private:
   bool remembers() const { return !(schedule().beta == Schedule(1)); }
+  void make_memories();
   std::vector<double> lag_coefficients(std::size_t layer) const;
 
   FractionalParameters parameters_;
   SpectralOptions spectral_;
   std::vector<LayerGroup> layers_;
-  std::vector<Memory> memories_;  // by layer
+  std::vector<Memory> memories_;                         // by layer; none before the first release
+  std::vector<std::vector<double>> past_;                // by layer: the lags' coefficients in the release being made
+  std::vector<std::vector<Memory::Products>> products_;  // of its blocks, by block and layer
   std::vector<double> tempering_;
 };
 
