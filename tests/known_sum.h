@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "clipping.h"
 #include "fodp/accounting/ledger.h"
 #include "fodp/gradients/clip.h"
 #include "fodp/gradients/linear.h"
@@ -15,11 +16,11 @@
 
 namespace fodp::testing {
 
-using Rows = std::vector<std::vector<float>>;
+using GivenRows = std::vector<std::vector<float>>;
 
 class KnownSum {
  public:
-  explicit KnownSum(std::int64_t size, ClipOptions options = {}, std::int64_t block_rows = 128)
+  explicit KnownSum(std::int64_t size, ClipSettings options = {}, std::int64_t block_rows = 128)
       : size_(size),
         layer_(torch::nn::LinearOptions(size, 1).bias(false)),
         parameters_(*layer_),
@@ -28,13 +29,13 @@ class KnownSum {
             block_rows),
         block_rows_(block_rows) {}
 
-  ClippedSum of(const Rows& rows, const Draw& draw = {}, const ClipRequest& request = {}) const {
+  ClippedSum of(const GivenRows& rows, const Draw& draw = {}, const ClipRequest& request = {}) const {
     return clipper_.clipped_sum(blocks(rows), draw, gather(rows), request);
   }
-  ClippedSum norm_total(const Rows& rows, const Draw& draw, double noise_multiplier) const {
+  ClippedSum norm_total(const GivenRows& rows, const Draw& draw, double noise_multiplier) const {
     return clipper_.norm_total(blocks(rows), draw, gather(rows), noise_multiplier);
   }
-  ClippedSum loss_change(const Rows& rows, const Draw& draw, std::span<const float> before, double lot, double bound,
+  ClippedSum loss_change(const GivenRows& rows, const Draw& draw, std::span<const float> before, double lot, double bound,
                          double noise_multiplier) const {
     return clipper_.loss_change(blocks(rows), draw, gather(rows), before, lot, bound, noise_multiplier);
   }
@@ -42,7 +43,7 @@ class KnownSum {
   FlatParameters& parameters() { return parameters_; }
 
  private:
-  Blocks blocks(const Rows& rows) const {
+  Blocks blocks(const GivenRows& rows) const {
     Blocks all;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (i % block_rows_ == 0) all.emplace_back();
@@ -50,7 +51,7 @@ class KnownSum {
     }
     return all;
   }
-  Gather gather(const Rows& rows) const {
+  Gather gather(const GivenRows& rows) const {
     return [&rows, size = size_](std::span<const std::int64_t> chosen) {
       at::Tensor inputs = at::empty({static_cast<std::int64_t>(chosen.size()), size});
       for (std::size_t i = 0; i < chosen.size(); ++i)
@@ -62,7 +63,7 @@ class KnownSum {
   std::int64_t size_;
   nn::Linear layer_;
   FlatParameters parameters_;
-  Clipper clipper_;
+  TestClipper clipper_;
   std::size_t block_rows_;
 };
 
@@ -82,10 +83,10 @@ inline std::vector<float> opened(ClippedSum sum) {
 }
 
 // Repeatable rows of normal numbers.
-inline Rows random_rows(std::int64_t count, std::int64_t size, std::uint64_t seed, double scale = 1) {
+inline GivenRows random_rows(std::int64_t count, std::int64_t size, std::uint64_t seed, double scale = 1) {
   std::mt19937_64 engine(seed);
   std::normal_distribution<double> normal(0, scale);
-  Rows rows(count, std::vector<float>(size));
+  GivenRows rows(count, std::vector<float>(size));
   for (auto& row : rows)
     for (float& value : row) value = static_cast<float>(normal(engine));
   return rows;

@@ -13,29 +13,29 @@ namespace {
 
 // 30 of 40 rows unclipped: a count of 10, a share of .75.
 TEST(AdaptiveClip, ByHand) {
-  AdaptiveClip clip(2, {});
+  AdaptiveClip clip(2, {.count_noise = 1});
   EXPECT_EQ(clip.clip_norm(), 2);
   clip.adapt(10, 40);
   EXPECT_NEAR(clip.clip_norm(), 2 * std::exp(-.2 * .25), 1e-14);
-  AdaptiveClip other(2, {.clip_target = .9, .clip_rate = 1});
+  AdaptiveClip other(2, {.clip_target = .9, .clip_rate = 1, .count_noise = 1});
   other.adapt(10, 40);
   EXPECT_NEAR(other.clip_norm(), 2 * std::exp(.15), 1e-14);
 }
 
 TEST(AdaptiveClip, FallsWhenTooFewAreClippedAndRisesWhenTooMany) {
-  AdaptiveClip clip(1, {});
+  AdaptiveClip clip(1, {.count_noise = 1});
   clip.adapt(20, 40);  // none clipped
   EXPECT_LT(clip.clip_norm(), 1);
-  clip = AdaptiveClip(1, {});
+  clip = AdaptiveClip(1, {.count_noise = 1});
   clip.adapt(-20, 40);  // all clipped
   EXPECT_GT(clip.clip_norm(), 1);
-  clip = AdaptiveClip(1, {});
+  clip = AdaptiveClip(1, {.count_noise = 1});
   clip.adapt(0, 40);
   EXPECT_EQ(clip.clip_norm(), 1);
 }
 
 TEST(AdaptiveClip, StaysWithinAHundredfoldOfItsStart) {
-  AdaptiveClip clip(3, {});
+  AdaptiveClip clip(3, {.count_noise = 1});
   for (int t = 0; t < 200; ++t) clip.adapt(20, 40);
   EXPECT_EQ(clip.clip_norm(), 3. / 100);
   for (int t = 0; t < 200; ++t) clip.adapt(-20, 40);
@@ -51,7 +51,7 @@ TEST(AdaptiveClip, ComesToTheQuantileOfFixedNorms) {
   for (double& norm : norms) norm = distribution(engine);
   for (double target : {.3, .5, .8})
     for (double start : {.2, 20.}) {
-      AdaptiveClip clip(start, {.clip_target = target});
+      AdaptiveClip clip(start, {.clip_target = target, .count_noise = 1});
       for (int t = 0; t < 400; ++t) {
         const auto within = std::ranges::count_if(norms, [&](double norm) { return norm <= clip.clip_norm(); });
         clip.adapt(static_cast<double>(within) - 500, 1000);

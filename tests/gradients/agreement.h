@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
+#include "clipping.h"
 #include "fodp/gradients/clip.h"
 #include "gradients/one_by_one.h"
 #include "known_sum.h"
@@ -44,9 +45,9 @@ inline void expect_equals_one_by_one(torch::nn::Module& ours, const Forward& our
   }
   double largest = 0;
   for (const auto& gradient : gradients) largest = std::max(largest, norm(gradient));
-  for (const ClipOptions& options : {ClipOptions{.clip_norm = std::max(.5 * largest, 1e-3)}, ClipOptions{.clip_norm = 2 * largest + 1},
-                                     ClipOptions{.clip_norm = .5, .clipping = Clipping::automatic}}) {
-    const Clipper clipper(
+  for (const ClipSettings& options : {ClipSettings{.clip_norm = std::max(.5 * largest, 1e-3)}, ClipSettings{.clip_norm = 2 * largest + 1},
+                                      ClipSettings{.clip_norm = .5, .clipping = "automatic"}}) {
+    const TestClipper clipper(
         ours, flat, [&](const at::Tensor& x, const at::Tensor&) { return loss(our_forward(x)); }, options, 128);
     Blocks blocks(1);
     for (std::int64_t i = 0; i < rows; ++i) blocks[0].push_back(i);
@@ -60,7 +61,7 @@ inline void expect_equals_one_by_one(torch::nn::Module& ours, const Forward& our
     EXPECT_LT(std::sqrt(difference), tolerance * norm(expected) + 3e-4 * options.clip_norm) << rows << " rows, sum";
   }
   if (rows == 0) return;
-  const Clipper clipper(
+  const TestClipper clipper(
       ours, flat, [&](const at::Tensor& x, const at::Tensor&) { return loss(our_forward(x)); }, {}, 128);
   const auto seen = clipper.insecure_rows({inputs, at::Tensor()});
   for (std::int64_t i = 0; i < rows; ++i)

@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include "clipping.h"
 #include "fodp/base/check.h"
 #include "known_sum.h"
 
@@ -22,7 +23,7 @@ double row_norm(const std::vector<float>& row) {
   return std::sqrt(squared);
 }
 
-double count(const KnownSum& known, const Rows& rows) { return opened_release(known.of(rows, 1, {.count_noise = 1})).scalar("count"); }
+double count(const KnownSum& known, const GivenRows& rows) { return opened_release(known.of(rows, 1, {.count_noise = 1})).scalar("count"); }
 
 TEST(Count, IsHalfOfUnclippedMinusClipped) {
   KnownSum known(2, {.clip_norm = 5}, 3);
@@ -33,9 +34,22 @@ TEST(Count, IsHalfOfUnclippedMinusClipped) {
   EXPECT_EQ(count(known, {{kNan, 0}, {0, kInfinity}}), -1) << "a row that is not finite is not within";
 }
 
-TEST(Count, IsOfTheRequestedClipNorm) {
-  KnownSum known(1, {.clip_norm = 5});
-  EXPECT_EQ(opened_release(known.of({{1}, {2}, {4}}, 1, {.clip_norm = 1.5, .count_noise = 1})).scalar("count"), -.5);
+// Adaptive clipping moves the rule's clip norm between sums: the next sum is clipped to, counted by and charged for the new one.
+TEST(Count, IsOfTheClipNormThatTheRuleHasNow) {
+  nn::Linear layer(torch::nn::LinearOptions(1, 1).bias(false));
+  FlatParameters flat(*layer);
+  AdaptiveClip rule(5, {.clip_rate = 1, .count_noise = 1});
+  const Clipper clipper(
+      *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, rule, GroupClip::whole, 8);
+  const Gather gather = [](std::span<const std::int64_t>) { return Batch{at::ones({3, 1}).mul(2), at::Tensor()}; };
+  const auto sum = [&] { return clipper.clipped_sum({{{0, 1, 2}}, 1, gather}); };
+  EXPECT_EQ(opened_release(sum()).scalar("count"), 1.5);
+  EXPECT_EQ(sum().sensitivity(), 5);
+  rule.adapt(.5, 1);  // none was clipped: down to 5*exp(-.5)
+  rule.adapt(.5, 1);
+  EXPECT_NEAR(sum().sensitivity(), 5 * std::exp(-1), 1e-12);
+  EXPECT_EQ(opened_release(sum()).scalar("count"), -1.5);
+  EXPECT_NEAR(opened_release(sum()).values()[0], 3 * 5 * std::exp(-1), 1e-3);
 }
 
 TEST(Count, ComesOnlyWhenAskedFor) {
@@ -47,13 +61,15 @@ TEST(Count, ComesOnlyWhenAskedFor) {
   EXPECT_EQ(sum.scalars()[0].noise_multiplier, 3);
 }
 
-double norm_total(const KnownSum& known, const Rows& rows) { return opened_release(known.norm_total(rows, 1, 0)).scalar("norm_total"); }
+double norm_total(const KnownSum& known, const GivenRows& rows) {
+  return opened_release(known.norm_total(rows, 1, 0)).scalar("norm_total");
+}
 
 TEST(NormTotal, IsTheSumOfClippedNormsToTheGridAndNeverAbove) {
   for (double clip_norm : {.7, 1., 6.}) {
     KnownSum known(20, {.clip_norm = clip_norm}, 16);
     for (double scale : {.01, .3, 2.}) {
-      const Rows rows = random_rows(100, 20, 5, scale);
+      const GivenRows rows = random_rows(100, 20, 5, scale);
       double exact = 0;
       for (const auto& row : rows) exact += std::min(clip_norm, row_norm(row));
       const double total = norm_total(known, rows);
@@ -66,9 +82,9 @@ TEST(NormTotal, IsTheSumOfClippedNormsToTheGridAndNeverAbove) {
 TEST(NormTotal, OneRowMovesItByAtMostTheClipNorm) {
   for (double clip_norm : {.3, 1., 1 / 3.}) {
     KnownSum known(3, {.clip_norm = clip_norm});
-    Rows rows = random_rows(30, 3, 9);
+    GivenRows rows = random_rows(30, 3, 9);
     for (const std::vector<float>& row :
-         Rows{{0, 0, 0}, {1e-30f, 0, 0}, {.1f, .1f, .1f}, {3e38f, 3e38f, 0}, {kNan, 0, 0}, {kInfinity, 1, 1}}) {
+         GivenRows{{0, 0, 0}, {1e-30f, 0, 0}, {.1f, .1f, .1f}, {3e38f, 3e38f, 0}, {kNan, 0, 0}, {kInfinity, 1, 1}}) {
       const double before = norm_total(known, rows);
       rows.push_back(row);
       const double moved = norm_total(known, rows) - before;
@@ -100,7 +116,7 @@ class LossChange : public ::testing::Test {
  protected:
   LossChange() { set({1, 2, -1}); }
   void set(const std::vector<float>& w) { std::ranges::copy(w, known.parameters().values().begin()); }
-  double change(const Rows& rows, double lot, double bound) {
+  double change(const GivenRows& rows, double lot, double bound) {
     return opened_release(known.loss_change(rows, 1, before, lot, bound, 0)).scalar("loss_change");
   }
 
@@ -111,7 +127,7 @@ class LossChange : public ::testing::Test {
 TEST_F(LossChange, IsTheMeanDifferenceInsideTheBound) {
   EXPECT_EQ(change({}, 5, 1), 0);
   EXPECT_NEAR(change({{1, 7, 0}, {1, 7, 2}}, 5, 1), (.5 + .5 - 2) / 5, 2 * 0x1p-20);
-  const Rows rows = random_rows(50, 3, 2, .1);
+  const GivenRows rows = random_rows(50, 3, 2, .1);
   double exact = 0;
   for (const auto& row : rows) exact += .5 * row[0] - row[2];
   EXPECT_NEAR(change(rows, 40, 3), exact / 40, 6 * 0x1p-20);
@@ -160,7 +176,7 @@ TEST(LossChangeOfALossThatThrows, TheParametersAreRestoredExactly) {
     FlatParameters flat(*layer);
     std::ranges::copy(std::vector<float>{.1f, .7f}, flat.values().begin());
     int calls = 0;
-    const Clipper clipper(
+    const testing::TestClipper clipper(
         *layer, flat,
         [&](const at::Tensor& x, const at::Tensor&) {
           if (++calls == failing) throw std::runtime_error("no loss");
@@ -170,7 +186,7 @@ TEST(LossChangeOfALossThatThrows, TheParametersAreRestoredExactly) {
     const Gather gather = [](std::span<const std::int64_t> rows) {
       return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 2}), at::Tensor()};
     };
-    EXPECT_THROW(clipper.loss_change({{0, 1}}, 1, gather, std::vector<float>{5, 6}, 1, 1, 0), std::runtime_error);
+    EXPECT_THROW(clipper.loss_change({{0, 1}}, 1, gather, std::vector<float>{5, 6}, 1, 1, 0), InputError);
     EXPECT_EQ(calls, failing);
     EXPECT_EQ(flat.values()[0], .1f);
     EXPECT_EQ(flat.values()[1], .7f);

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include "clipping.h"
 #include "fodp/base/check.h"
 #include "fodp/gradients/linear.h"
 #include "fodp/noise/lattice.h"
@@ -32,14 +33,14 @@ double length(const std::vector<float>& values) {
 }
 
 TEST(ClipFactor, FlatShortensOnlyWhatIsTooLong) {
-  const ClipOptions options{.clip_norm = 2};
+  const ClipSettings options{.clip_norm = 2};
   EXPECT_EQ(clip_factor(0, options), 1);
   EXPECT_EQ(clip_factor(2, options), 1);
-  EXPECT_EQ(clip_factor(8, options), .25f);
+  EXPECT_EQ(clip_factor(8, options), .25);
 }
 
 TEST(ClipFactor, AutomaticScalesEverything) {
-  const ClipOptions options{.clip_norm = 2, .clipping = Clipping::automatic};
+  const ClipSettings options{.clip_norm = 2, .clipping = "automatic"};
   EXPECT_FLOAT_EQ(clip_factor(.99, options), 2);
   EXPECT_FLOAT_EQ(clip_factor(0, options), 200);
 }
@@ -49,14 +50,9 @@ TEST(ClipFactor, NeverLeavesMoreThanTheClipNorm) {
   std::uniform_real_distribution<double> exponent(-8, 8);
   for (int i = 0; i < 20000; ++i) {
     const double norm = std::exp(exponent(engine));
-    for (Clipping clipping : {Clipping::flat, Clipping::automatic})
-      ASSERT_LE(norm * double(clip_factor(norm, {.clip_norm = .7, .clipping = clipping})), .7) << norm;
+    for (const char* clipping : {"flat", "automatic"})
+      ASSERT_LE(norm * clip_factor(norm, {.clip_norm = .7, .clipping = clipping}), .7 * (1 + 1e-15)) << norm;
   }
-}
-
-TEST(ClipFactor, NotFiniteIsZero) {
-  EXPECT_EQ(clip_factor(std::numeric_limits<double>::quiet_NaN(), {}), 0);
-  EXPECT_EQ(clip_factor(std::numeric_limits<double>::infinity(), {}), 0);
 }
 
 TEST(Clipper, SumByHand) {
@@ -65,18 +61,18 @@ TEST(Clipper, SumByHand) {
   EXPECT_EQ(opened(known.of({{3, 4}, {6, 8}, {0, 1}})), (std::vector<float>{6, 9}));
 }
 
-// methods.md 5: R*g/(|g|+.01) is R*g/|g| up to .01/(|g|+.01) of R.
+// Automatic clipping, R*g/(|g|+.01) (docs/methods.md, "Stages"), is R*g/|g| up to .01/(|g|+.01) of R.
 TEST(Clipper, AutomaticClippingOfLongGradientsIsFlatClipping) {
   constexpr std::int64_t kSize = 30;
   for (double clip_norm : {.5, 2.}) {
-    const Rows rows = random_rows(80, kSize, 4, 3);
+    const GivenRows rows = random_rows(80, kSize, 4, 3);
     double allowed = clip_norm * 0x1p-12;  // the grid, twice
     for (const auto& row : rows) {
       ASSERT_GT(length(row), clip_norm);
       allowed += clip_norm * .01 / (length(row) + .01);
     }
     auto flat = opened(KnownSum(kSize, {.clip_norm = clip_norm}).of(rows));
-    const auto automatic = opened(KnownSum(kSize, {.clip_norm = clip_norm, .clipping = Clipping::automatic}).of(rows));
+    const auto automatic = opened(KnownSum(kSize, {.clip_norm = clip_norm, .clipping = "automatic"}).of(rows));
     for (std::size_t k = 0; k < flat.size(); ++k) flat[k] -= automatic[k];
     EXPECT_LE(length(flat), allowed);
     EXPECT_GT(length(flat), 0);
@@ -109,7 +105,7 @@ TEST(Clipper, AHugeGradientIsClippedNotLost) {
 }
 
 TEST(Clipper, BlocksAndThreadsChangeNothingInTheInteger) {
-  const Rows rows = random_rows(300, 40, 1);
+  const GivenRows rows = random_rows(300, 40, 1);
   at::set_num_threads(1);
   const auto one = opened(KnownSum(40, {}, 32).of(rows));
   at::set_num_threads(2);
@@ -125,7 +121,7 @@ TEST(Clipper, TwoThreadsWork) {
   FlatParameters flat(*layer);
   std::mutex mutex;
   std::set<std::thread::id> seen;
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
   Blocks blocks(16);
   for (std::int64_t i = 0; i < 128; ++i) blocks[i / 8].push_back(i);
@@ -144,7 +140,7 @@ TEST(Clipper, OneRecordMovesTheSumByAtMostTheSensitivity) {
   for (double clip_norm : {1.0, .3, 17.0}) {
     KnownSum known(kSize, {.clip_norm = clip_norm});
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      Rows rows = random_rows(100, kSize, seed, 10);
+      GivenRows rows = random_rows(100, kSize, seed, 10);
       const auto before = opened(known.of(rows));
       rows.push_back(random_rows(1, kSize, 1000 + seed, 100)[0]);
       auto after = opened(known.of(rows));
@@ -158,7 +154,7 @@ TEST(Clipper, OneRecordMovesTheSumByAtMostTheSensitivity) {
 TEST(Clipper, ABlockLargerThanAnnouncedIsRefusedWithoutItsSize) {
   nn::Linear layer(1, 1);
   FlatParameters flat(*layer);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 2);
   try {
     clipper.clipped_sum({{0, 1, 2, 3, 4, 5, 6}}, 1, [](std::span<const std::int64_t> rows) {
@@ -173,7 +169,7 @@ TEST(Clipper, ABlockLargerThanAnnouncedIsRefusedWithoutItsSize) {
 TEST(Clipper, ARowThatComesTwiceIsRefused) {
   nn::Linear layer(1, 1);
   FlatParameters flat(*layer);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
   const Gather gather = [](std::span<const std::int64_t> rows) {
     return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 1}), at::Tensor()};
@@ -201,7 +197,7 @@ TEST(Clipper, PositionsThatCancelNeitherDrownOtherRowsNorExceedTheClipNorm) {
       at::Tensor inputs = at::randn({32, positions, 8}), signs = at::randn({32, positions, 8});
       inputs[31].copy_(at::randn({1, 8}).expand({positions, 8}) * size);
       signs[31].copy_((signs[31] - signs[31].mean(0, true)) * size);
-      const Clipper clipper(
+      const testing::TestClipper clipper(
           *layer, flat,
           [&](const at::Tensor& x, const at::Tensor& b) {
             return (layer->forward(x) * b).sum(at::IntArrayRef({1, 2}));

@@ -11,6 +11,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/utils.h>
 
+#include "clipping.h"
 #include "fodp/base/check.h"
 #include "fodp/gradients/side_by_side.h"
 #include "gradients/agreement.h"
@@ -92,7 +93,7 @@ TEST(Conv2d, BlocksSideBySideGiveTheSameBitsAsOneAfterTheOther) {
   torch::nn::Sequential model(nn::Conv2d(torch::nn::Conv2dOptions(1, 16, 8).stride(2).padding(3)), torch::nn::Tanh(),
                               nn::Conv2d(torch::nn::Conv2dOptions(16, 8, 4).stride(2)));
   FlatParameters flat(*model);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *model, flat,
       [&](const at::Tensor& x, const at::Tensor&) {
         return model->forward(x).square().sum(at::IntArrayRef({1, 2, 3}));
@@ -141,7 +142,7 @@ TEST(Conv2d, PeakMemoryDoesNotGrowWithRowsTimesParameters) {
   torch::nn::Sequential model(nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 3)), torch::nn::Tanh(),
                               nn::Conv2d(torch::nn::Conv2dOptions(64, 992, 3)));
   FlatParameters flat(*model);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *model, flat,
       [&](const at::Tensor& x, const at::Tensor&) {
         return model->forward(x).square().sum(at::IntArrayRef({1, 2, 3}));

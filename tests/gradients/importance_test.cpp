@@ -13,8 +13,8 @@ namespace {
 using namespace fodp::testing;
 
 // Row i lies along axis i, so that each coordinate of the sum is one row's.
-Rows along_axes(const std::vector<float>& norms) {
-  Rows rows(norms.size(), std::vector<float>(norms.size(), 0));
+GivenRows along_axes(const std::vector<float>& norms) {
+  GivenRows rows(norms.size(), std::vector<float>(norms.size(), 0));
   for (std::size_t i = 0; i < norms.size(); ++i) rows[i][i] = norms[i];
   return rows;
 }
@@ -68,7 +68,7 @@ TEST(Importance, OneRecordMovesTheSumByAtMostTheLength) {
   KnownSum known(kSize, {.clip_norm = 2});
   const ClipRequest all = request(kLength, [](std::int64_t) { return 0.; });
   for (double scale : {1e-20, 1e-3, 1., 1e6, 1e30}) {
-    Rows rows = random_rows(20, kSize, 1);
+    GivenRows rows = random_rows(20, kSize, 1);
     const auto before = opened(known.of(rows, 1, all));
     rows.push_back(random_rows(1, kSize, 2, scale)[0]);
     const auto after = opened(known.of(rows, 1, all));

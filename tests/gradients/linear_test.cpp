@@ -8,6 +8,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/utils.h>
 
+#include "clipping.h"
 #include "fodp/gradients/clip.h"
 #include "gradients/agreement.h"
 #include "known_sum.h"
@@ -45,7 +46,7 @@ TEST(Linear, FrozenHalvesGetNothing) {
   nn::Linear layer(2, 2);
   layer->weight.requires_grad_(false);
   FlatParameters flat(*layer);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).sum(1); }, {.clip_norm = 100}, 128);
   const auto sum = opened(clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t> rows) {
     return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 2}), at::Tensor()};

@@ -1,5 +1,7 @@
 #include "fodp/gradients/tape.h"
 
+#include <sstream>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include "clipping.h"
 #include "fodp/base/check.h"
 #include "fodp/gradients/clip.h"
 #include "fodp/gradients/linear.h"
@@ -16,8 +19,12 @@
 namespace fodp {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string refusal(const std::function<void()>& body) {
   try {
@@ -56,6 +63,7 @@ TEST(CheckModel, RefusesATorchLayerByNameWithOurs) {
 
 struct RawParameter : torch::nn::Module {
   RawParameter() { scale = register_parameter("scale", torch::ones(1)); }
+  at::Tensor forward(const at::Tensor& x) { return scale * x; }
   at::Tensor scale;
 };
 
@@ -64,10 +72,33 @@ TEST(CheckModel, RefusesAParameterOfTheUsersOwnModule) {
   EXPECT_THAT(refusal([&] { check_model(*model); }), AllOf(HasSubstr("'scale'"), HasSubstr("the model itself")));
 }
 
+// Each on a line of its own, with its remedy; what FlatParameters would refuse, too.
+TEST(CheckModel, ListsEveryProblemWithItsRemedy) {
+  nn::Linear of_doubles(2, 1);
+  of_doubles->to(at::kDouble);
+  torch::nn::Sequential model(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), nn::Linear(4, 2), RawParameter(), of_doubles);
+  const std::string text = refusal([&] { check_model(*model); });
+  EXPECT_THAT(text, StartsWith("the model cannot be trained privately, for 5 reasons:\n"));
+  std::vector<std::string> lines;
+  for (std::istringstream in(text); std::getline(in, lines.emplace_back());) {
+  }
+  lines.pop_back();
+  EXPECT_THAT(lines, ElementsAre(_, AllOf(HasSubstr("'0'"), HasSubstr("'weight', 'bias'"), HasSubstr("use fodp::nn::Linear")),
+                                 AllOf(HasSubstr("'1'"), HasSubstr("mixes"), HasSubstr("fodp::nn::GroupNorm")),
+                                 AllOf(HasSubstr("'3'"), HasSubstr("'scale'"), HasSubstr("requires_grad_(false)")),
+                                 AllOf(HasSubstr("'4.weight' is Double"), HasSubstr("torch::kFloat32")), HasSubstr("'4.bias'")));
+}
+
+TEST(CheckModel, OneProblemIsOneLine) {
+  torch::nn::Sequential model(nn::Linear(3, 4), torch::nn::BatchNorm1d(4));
+  EXPECT_THAT(refusal([&] { check_model(*model); }),
+              AllOf(StartsWith("layer '1' (torch::nn::BatchNorm1dImpl) cannot be trained privately: it mixes"), Not(HasSubstr("\n"))));
+}
+
 // Runs one block of three rows through the clipper.
 std::string clipping(torch::nn::Module& model, const RowLosses& losses) {
   FlatParameters flat(model);
-  const Clipper clipper(model, flat, losses, {}, 128);
+  const testing::TestClipper clipper(model, flat, losses, {}, 128);
   return refusal([&] {
     clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t> rows) {
       return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 3}), at::Tensor()};
@@ -146,7 +177,7 @@ TEST(Tape, BatchNormPutIntoTrainingModeLaterIsRefused) {
   torch::nn::Sequential model(norm, nn::Linear(3, 1));
   norm->eval();
   FlatParameters flat(*model);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *model, flat, [&](const at::Tensor& x, const at::Tensor&) { return model->forward(x).squeeze(1); }, {}, 128);
   const auto sum = [&] {
     clipper.clipped_sum({{0, 1}}, 1, [](std::span<const std::int64_t>) { return Batch{at::ones({2, 3}), at::Tensor()}; });

@@ -15,14 +15,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// In a shape that broadcasts against a tensor of `dimensions` with the parameter's axes starting at `axis`.
+// The parameter in a shape that broadcasts against a tensor of `dimensions` axes, with the parameter's own axes starting at `axis`.
 at::Tensor spread(const at::Tensor& parameter, std::int64_t axis, std::int64_t dimensions) {
   std::vector<std::int64_t> shape = parameter.sizes().vec();
   shape.resize(static_cast<std::size_t>(dimensions - axis), 1);
   return parameter.view(shape);
 }
 
-// Sums over the axes of each row that the parameter does not have: [rows, parameter].
+// Each row's gradient of the parameter, [rows, parameter]: the sum over those axes of the row that the parameter does not have.
 at::Tensor per_row(const at::Tensor& gradient, const at::Tensor& parameter, std::int64_t axis) {
   std::vector<std::int64_t> others;
   for (std::int64_t k = 1; k < gradient.dim(); ++k)
@@ -30,7 +30,8 @@ at::Tensor per_row(const at::Tensor& gradient, const at::Tensor& parameter, std:
   return (others.empty() ? gradient : gradient.sum(others)).reshape({gradient.size(0), parameter.numel()});
 }
 
-// A row's gradients are no larger than the row itself: they are formed at once.
+// The gradients of weight and bias for each row. They are no larger than the row itself, so the record forms them at once and keeps nothing
+// else.
 class AffineRecord : public WeightAndBiasRecord {
  public:
   AffineRecord(at::Tensor weight, at::Tensor bias, const at::Tensor& normalised, const at::Tensor& output_gradient, std::int64_t axis)

@@ -8,8 +8,9 @@
 
 namespace fodp {
 
-// `normalised` is [rows, ...]; weight and bias (either may be undefined) have the sizes of its axes [axis, axis + their dimensions), axis
-// >= 1, and write to the tape where they are trainable.
+// Returns normalised * weight + bias for `normalised` of shape [rows, ...]. Weight and bias, either of which may be undefined, have the
+// sizes of its axes from `axis` on, which is at least 1, and are repeated over the other axes. Where they are trainable, they write to the
+// tape.
 at::Tensor recorded_affine(const at::Tensor& normalised, const at::Tensor& weight, const at::Tensor& bias, std::int64_t axis);
 
 }  // namespace fodp

@@ -49,7 +49,7 @@ at::Tensor MultiheadAttentionImpl::forward(const at::Tensor& query, const at::Te
     check_input(input.dim() == 3 && input.size(2) == width && input.size(0) == query.size(0),
                 "fodp::nn::MultiheadAttention takes [rows, positions, {}] with equal rows, got [{}]: rows come first", width,
                 fmt::join(input.sizes(), ", "));
-  // One input is projected at once; else each of the three by its part of the weight.
+  // Self-attention projects its one input in one product. Otherwise each of the three inputs is projected by its part of the weight.
   const auto part = [&](const at::Tensor& input, std::int64_t which) {
     return recorded_linear(input, in_proj_weight.narrow(0, which * width, width),
                            options.bias() ? in_proj_bias.narrow(0, which * width, width) : at::Tensor());

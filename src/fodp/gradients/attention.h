@@ -16,7 +16,7 @@ struct MultiheadAttentionOptions {
   MultiheadAttentionOptions(std::int64_t embed_dim, std::int64_t num_heads) : embed_dim_(embed_dim), num_heads_(num_heads) {}
   TORCH_ARG(std::int64_t, embed_dim);
   TORCH_ARG(std::int64_t, num_heads);
-  TORCH_ARG(double, dropout) = 0;  // of the attention weights, while training
+  TORCH_ARG(double, dropout) = 0;  // share of the attention weights that is dropped while training
   TORCH_ARG(bool, bias) = true;
 };
 
@@ -27,11 +27,12 @@ class MultiheadAttentionImpl : public torch::nn::Cloneable<MultiheadAttentionImp
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
 
   void reset() override;
-  void reset_parameters();  // as PyTorch's: Xavier uniform, biases 0
+  void reset_parameters();  // initial values as in PyTorch: Xavier uniform weights, biases 0
   void pretty_print(std::ostream& stream) const override;
 
-  // Queries [rows, positions, embed_dim] against keys and values [rows, others, embed_dim]. The mask broadcasts to [rows, heads, positions,
-  // others]: true (or -inf in a float mask, which is added) where a query must not look.
+  // Lets queries [rows, positions, embed_dim] attend to keys and values [rows, others, embed_dim]. The mask broadcasts to [rows, heads,
+  // positions, others]. A query does not attend where the mask is true; a float mask is added to the scores instead, so that -inf has the
+  // same effect.
   at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& mask = {});
   at::Tensor forward(const at::Tensor& input) { return forward(input, input, input); }  // self-attention
 
@@ -42,7 +43,7 @@ class MultiheadAttentionImpl : public torch::nn::Cloneable<MultiheadAttentionImp
 
 TORCH_MODULE(MultiheadAttention);
 
-// [positions, positions], true above the diagonal: no position looks at later ones.
+// A mask [positions, positions] that is true above the diagonal, so that no position attends to later ones.
 at::Tensor causal_mask(std::int64_t positions);
 
 }  // namespace fodp::nn

@@ -17,31 +17,27 @@
 #include "fodp/gradients/guards.h"
 #include "fodp/gradients/side_by_side.h"
 #include "fodp/gradients/tape.h"
+#include "fodp/gradients/user_code.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
 namespace {
 
+// Never above the factor, so that the product is never too long.
 float rounded_towards_zero(double factor) {
   float rounded = static_cast<float>(factor);
   if (rounded > factor) rounded = std::nextafterf(rounded, 0);
   return rounded;
 }
 
-double factor_of(double norm, Clipping rule, double clip_norm) {
-  if (!std::isfinite(norm)) return 0;
-  constexpr double kAutomaticStability = .01;
-  return rule == Clipping::automatic ? clip_norm / (norm + kAutomaticStability) : std::min(1.0, clip_norm / norm);
+// A row's part of a number, on its lattice. What is not a number counts as 0.
+std::int64_t scalar_units(double value, double bound, double grid) {
+  return std::isnan(value) ? 0 : static_cast<std::int64_t>(std::trunc(std::clamp(value, -bound, bound) / grid));
 }
 
-// Of a sum clipped so, from public constants alone and with the same rounding as a plan's: slack and grid of every sum are the announced
-// ones to the last bit, whatever the groups' squares add up to.
-double announced_sensitivity(const ClipOptions& options, double clip_norm, std::size_t layers) {
-  return options.grouping() == GroupClip::each ? clip_norm * std::sqrt(static_cast<double>(layers)) : clip_norm;
+Batch gathered(const ClipRows& rows, std::span<const std::int64_t> chosen) {
+  return in_user_code_on_training_rows("fetching training rows", Batch{}, [&] { return rows.gather(chosen); });
 }
-
-// A row's part of a scalar, on its lattice.
-std::int64_t scalar_units(double value, double grid) { return static_cast<std::int64_t>(std::trunc(value / grid)); }
 
 // f(block) for every block that has rows, by all threads, taken one by one since they differ in cost.
 template <class F>
@@ -56,20 +52,13 @@ void for_each_block(const Blocks& blocks, const F& f) {
 
 }  // namespace
 
-double ClippedSum::sensitivity() const {
-  double squared = 0;
-  for (const ClipGroup& group : groups_) squared += group.clip_norm * group.clip_norm;
-  return std::sqrt(squared);
-}
-
-float clip_factor(double norm, const ClipOptions& options) {
-  return rounded_towards_zero(factor_of(norm, options.rule(), options.clip_norm));
+double relative_sensitivity(GroupClip grouping, std::size_t layers) {
+  return grouping == GroupClip::each ? std::sqrt(static_cast<double>(layers)) : 1;
 }
 
 void ClipDiagnostics::merge(const ClipDiagnostics& other) {
   rows += other.rows;
   clipped += other.clipped;
-  not_finite += other.not_finite;
   loss_sum += other.loss_sum;
   norm_sum += other.norm_sum;
   largest_norm = std::max(largest_norm, other.largest_norm);
@@ -77,40 +66,60 @@ void ClipDiagnostics::merge(const ClipDiagnostics& other) {
 
 // One sum, as all its blocks need it.
 struct Clipper::Job {
-  const Gather& gather;
-  const ClipRequest& request;
-  double clip_norm;
+  const ClipRows& rows;
+  const Query& query;
+  std::vector<Number> numbers;
   std::vector<ClipGroup> groups;
-  std::int64_t at_once;
+  double clip_norm;
+  std::int64_t at_once = 1;
   bool insecure = false;
-  bool norms_only = false;
+  std::vector<std::vector<double>> losses_before;  // by block and row; empty if they are not asked for
+
+  double number_grid(std::size_t k) const { return scalar_grid(numbers[k].of_total ? 2 * numbers[k].bound : numbers[k].bound); }
 };
 
-// What a block adds besides its part of the vector.
-struct Clipper::Part {
-  std::int64_t count_units = 0, norm_units = 0;
+// What rows add besides their part of the vector.
+struct Clipper::Answers {
+  explicit Answers(const Job& job) : units(job.numbers.size(), 0), totals(job.numbers.size(), 0.0) {}
+
+  std::vector<std::int64_t> units;  // of the numbers that are bounded by row
+  std::vector<double> totals;       // of those that are bounded as a whole
   ClipDiagnostics insecure;
 
-  void merge(const Part& other) {
-    count_units += other.count_units;
-    norm_units += other.norm_units;
+  void add(const Job& job, const RowFacts& row) {
+    for (std::size_t k = 0; k < units.size(); ++k) {
+      const double part = job.query.part(k, row);
+      if (job.numbers[k].of_total)
+        totals[k] += part;
+      else
+        units[k] += scalar_units(part, job.numbers[k].bound, job.number_grid(k));
+    }
+  }
+  void merge(const Answers& other) {
+    for (std::size_t k = 0; k < units.size(); ++k) units[k] += other.units[k], totals[k] += other.totals[k];
     insecure.merge(other.insecure);
   }
 };
 
-Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipOptions& options,
+Clipper::Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipRule& rule, GroupClip grouping,
                  std::int64_t block_rows)
-    : model_(model), parameters_(parameters), losses_(std::move(losses)), options_(options), block_rows_(block_rows) {
-  validate_fields(options);
+    : model_(model), parameters_(parameters), losses_(std::move(losses)), rule_(rule), grouping_(grouping), block_rows_(block_rows) {
+  check_input(rule.clip_norm() > 0 && std::isfinite(rule.clip_norm()), "clip-norm is {}: must be above 0", rule.clip_norm());
   check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
   check_model(model);
-  slack_ = sensitivity_slack(announced_sensitivity(options, options.clip_norm, parameters.layers().size()), parameters.size(), block_rows);
+}
+
+// Slack and grid of every sum are the announced ones to the last bit, whatever the groups' squares add up to: they follow from the clip
+// norm as a plan's do.
+double Clipper::slack() const {
+  return sensitivity_slack(rule_.clip_norm() * relative_sensitivity(grouping_, parameters_.layers().size()), parameters_.size(),
+                           block_rows_);
 }
 
 std::vector<ClipGroup> Clipper::groups(double clip_norm) const {
-  if (options_.grouping() == GroupClip::whole) return {{0, parameters_.size(), clip_norm}};
+  if (grouping_ == GroupClip::whole) return {{0, parameters_.size(), clip_norm}};
   std::vector<ClipGroup> groups;
-  const double share = options_.grouping() == GroupClip::shared ? std::sqrt(static_cast<double>(parameters_.layers().size())) : 1;
+  const double share = grouping_ == GroupClip::shared ? std::sqrt(static_cast<double>(parameters_.layers().size())) : 1;
   for (const LayerGroup& layer : parameters_.layers()) groups.push_back({layer.begin, layer.end, clip_norm / share});
   return groups;
 }
@@ -119,118 +128,103 @@ void Clipper::check_rows(const Blocks& blocks) const {
   parameters_.check_views();
   check_model(model_);  // it may have been put into training mode since
   std::int64_t last = -1;
-  for (const auto& block : blocks)
+  for (const auto& block : blocks) {
+    check_privacy(static_cast<std::int64_t>(block.size()) <= block_rows_,
+                  "a block has more rows than the {} that its slack was charged for", block_rows_);
     for (std::int64_t row : block) {
       check_privacy(row > last, "the rows of a lot must ascend: one that comes twice would count twice");
       last = row;
     }
-}
-
-ClippedSum Clipper::clipped_sum(const Blocks& blocks, const Draw& draw, const Gather& gather, const ClipRequest& request,
-                                ClipDiagnostics* insecure) const {
-  check_rows(blocks);
-  const Untouched untouched(model_);
-  const SideBySide side_by_side;
-  const double clip_norm = request.clip_norm.value_or(options_.clip_norm);
-  const Job job{gather, request, clip_norm, groups(clip_norm), rows_at_once(blocks, gather), insecure != nullptr};
-  check_privacy(!request.importance || job.groups.size() == 1, "importance sampling bounds whole gradients, not those of layers");
-  ClippedSum total;
-  total.lattice_.assign(parameters_.size(), 0);
-  total.groups_ = job.groups;
-  if (request.importance) total.groups_[0].clip_norm = request.importance->length;
-  total.draw_ = draw;
-  const double sensitivity =
-      request.importance ? request.importance->length : announced_sensitivity(options_, clip_norm, parameters_.layers().size());
-  total.grid_ = lattice_grid(sensitivity, parameters_.size());
-  total.slack_ = sensitivity_slack(sensitivity, parameters_.size(), block_rows_);
-
-  std::mutex mutex;
-  Part sums;
-  // Integer addition makes the order of blocks irrelevant.
-  for_each_block(blocks, [&](std::size_t b, at::Tensor& sum) {
-    if (!sum.defined()) sum = at::empty({parameters_.size()}, at::kFloat);
-    const Part part = part_of_block(blocks[b], job, sum);
-    const std::lock_guard lock(mutex);
-    add_to_lattice({sum.data_ptr<float>(), static_cast<std::size_t>(sum.numel())}, total.grid_, total.lattice_);
-    sums.merge(part);
-  });
-  untouched.check();
-  if (request.count_noise) {
-    total.scalars_ = {{"count", .5, *request.count_noise}};
-    total.scalar_lattice_ = {sums.count_units};
   }
-  if (insecure) *insecure = sums.insecure;
-  return total;
 }
 
-ClippedSum Clipper::norm_total(const Blocks& blocks, const Draw& draw, const Gather& gather, double noise_multiplier) const {
-  check_rows(blocks);
+ClippedSum Clipper::clipped_sum(const ClipRows& rows, const Query& query, ClipDiagnostics* insecure) const {
+  check_rows(rows.blocks);
+  const double clip_norm = rule_.clip_norm();
+  Job job{rows, query, query.numbers(), groups(clip_norm), clip_norm, 1, insecure != nullptr, {}};
+  check_privacy(job.groups.size() == 1 || (query.depth() == Query::Depth::gradients && !query.length()),
+                "this query is of whole gradients, not of those of layers");
+  check_privacy(!query.draws_coins() || rows.coin, "this query draws a coin for each row: none are given");
+  if (!query.before().empty()) job.losses_before = losses_at(query.before(), rows);
+
+  ClippedRows total{.draw = rows.draw};
+  Answers answers(job);
+  if (query.depth() == Query::Depth::gradients) {
+    total.groups = job.groups;
+    if (query.length()) total.groups[0].clip_norm = *query.length();
+    const double sensitivity = query.length().value_or(clip_norm * relative_sensitivity(grouping_, parameters_.layers().size()));
+    total.lattice.assign(parameters_.size(), 0);
+    total.grid = lattice_grid(sensitivity, parameters_.size());
+    total.slack = sensitivity_slack(sensitivity, parameters_.size(), block_rows_);
+  }
+  sum_blocks(job, total, answers);
+  for (std::size_t k = 0; k < job.numbers.size(); ++k) {
+    const Number& number = job.numbers[k];
+    total.scalars.push_back({number.name, number.of_total ? 2 * number.bound : number.bound, number.noise_multiplier});
+    const double whole = answers.totals[k] / number.divisor;  // what is not a number counts as the largest change
+    total.scalar_lattice.push_back(
+        number.of_total ? scalar_units(std::isnan(whole) ? number.bound : whole, number.bound, job.number_grid(k)) : answers.units[k]);
+  }
+  if (insecure) *insecure = answers.insecure;
+  return ClippedSum::vouching_that_rows_are_clipped(std::move(total));
+}
+
+// Numbers that are bounded as a whole are added in the order of the blocks; all else is added as integers, in any order.
+void Clipper::sum_blocks(const Job& job, ClippedRows& total, Answers& answers) const {
+  if (job.query.depth() == Query::Depth::losses) {
+    const auto losses = losses_of(job.rows);
+    for (std::size_t b = 0; b < losses.size(); ++b)
+      for (std::size_t i = 0; i < losses[b].size(); ++i)
+        answers.add(job, {.loss = losses[b][i], .loss_before = job.losses_before.empty() ? 0 : job.losses_before[b][i]});
+    return;
+  }
   const Untouched untouched(model_);
   const SideBySide side_by_side;
-  const ClipRequest request;
-  check_privacy(groups(options_.clip_norm).size() == 1, "the total of norms is of whole gradients, not those of layers");
-  const Job job{gather,
-                request,
-                options_.clip_norm,
-                {{0, parameters_.size(), options_.clip_norm}},
-                rows_at_once(blocks, gather),
-                /*insecure=*/false,
-                /*norms_only=*/true};
+  Job sized = job;
+  sized.at_once = rows_at_once(job.rows);
+  std::vector<Answers> by_block(job.rows.blocks.size(), Answers(job));
   std::mutex mutex;
-  Part sums;
-  for_each_block(blocks, [&](std::size_t b, at::Tensor& unused) {
-    const Part part = part_of_block(blocks[b], job, unused);
+  for_each_block(job.rows.blocks, [&](std::size_t b, at::Tensor& sum) {
+    if (!sum.defined() && !total.lattice.empty()) sum = at::empty({parameters_.size()}, at::kFloat);
+    by_block[b] = part_of_block(b, sized, sum);
     const std::lock_guard lock(mutex);
-    sums.merge(part);
+    if (sum.defined()) add_to_lattice({sum.data_ptr<float>(), static_cast<std::size_t>(sum.numel())}, total.grid, total.lattice);
   });
   untouched.check();
-  ClippedSum total;
-  total.draw_ = draw;
-  total.scalars_ = {{"norm_total", options_.clip_norm, noise_multiplier}};
-  total.scalar_lattice_ = {sums.norm_units};
-  return total;
+  for (const Answers& part : by_block) answers.merge(part);
 }
 
-ClippedSum Clipper::loss_change(const Blocks& blocks, const Draw& draw, const Gather& gather, std::span<const float> before, double lot,
-                                double bound, double noise_multiplier) const {
-  check_rows(blocks);
-  check_input(before.size() == parameters_.values().size(), "{} parameters given: the model has {}", before.size(), parameters_.size());
-  const double after_sum = loss_sum(blocks, gather);
-  const std::vector<float> now(parameters_.values().begin(), parameters_.values().end());
-  std::ranges::copy(before, parameters_.values().begin());
-  double before_sum = 0;
+// The losses of every row at other parameters; then the present ones are back.
+std::vector<std::vector<double>> Clipper::losses_at(std::span<const float> point, const ClipRows& rows) const {
+  const std::span<float> values = parameters_.values();
+  check_input(point.size() == values.size(), "{} parameters given: the model has {}", point.size(), values.size());
+  const std::vector<float> now(values.begin(), values.end());
+  std::ranges::copy(point, values.begin());
   try {
-    before_sum = loss_sum(blocks, gather);
+    auto losses = losses_of(rows);
+    std::ranges::copy(now, values.begin());
+    return losses;
   } catch (...) {
-    std::ranges::copy(now, parameters_.values().begin());
+    std::ranges::copy(now, values.begin());
     throw;
   }
-  std::ranges::copy(now, parameters_.values().begin());
-  const double change = (after_sum - before_sum) / lot;
-  ClippedSum total;
-  total.draw_ = draw;
-  total.scalars_ = {{"loss_change", 2 * bound, noise_multiplier}};
-  // A loss that is not finite counts as a change for the worse.
-  total.scalar_lattice_ = {scalar_units(std::isnan(change) ? bound : std::clamp(change, -bound, bound), scalar_grid(2 * bound))};
-  return total;
 }
 
-double Clipper::loss_sum(const Blocks& blocks, const Gather& gather) const {
+std::vector<std::vector<double>> Clipper::losses_of(const ClipRows& rows) const {
   const Untouched untouched(model_);
   const SideBySide side_by_side;
-  std::vector<double> sums(blocks.size(), 0.0);
-  for_each_block(blocks, [&](std::size_t b, at::Tensor&) {
+  std::vector<std::vector<double>> losses(rows.blocks.size());
+  for_each_block(rows.blocks, [&](std::size_t b, at::Tensor&) {
     const at::NoGradGuard no_gradients;
-    const Batch batch = gather(blocks[b]);
-    const at::Tensor losses = losses_(batch.inputs, batch.targets).to(at::kDouble);
-    check_privacy(losses.dim() == 1 && losses.size(0) == static_cast<std::int64_t>(blocks[b].size()),
+    const Batch batch = gathered(rows, rows.blocks[b]);
+    const at::Tensor of_rows = in_user_code_on_training_rows(
+        "computing the loss of training rows", batch, [&] { return losses_(batch.inputs, batch.targets).to(at::kDouble).contiguous(); });
+    check_privacy(of_rows.dim() == 1 && of_rows.size(0) == static_cast<std::int64_t>(rows.blocks[b].size()),
                   "the loss must be one number per row of the batch");
-    sums[b] = losses.sum().item<double>();
+    losses[b].assign(of_rows.data_ptr<double>(), of_rows.data_ptr<double>() + of_rows.numel());
   });
   untouched.check();
-  double total = 0;
-  for (double sum : sums) total += sum;
-  return total;
+  return losses;
 }
 
 // The tape of a batch, with each row's loss and, by group, squared gradient norm (that of clipping, and the true one).
@@ -243,7 +237,7 @@ struct Clipper::Recorded {
 };
 
 Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
-  const std::int64_t rows = batch.inputs.size(0);
+  const std::int64_t rows = batch.inputs.rows();
   Recorded out;
   const Tape::Recording recording(out.tape);
   {
@@ -264,7 +258,7 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
   out.tape.check_covers(parameters_, rows);
   out.elements += out.tape.elements();
   const at::NoGradGuard no_gradients;
-  const std::vector<ClipGroup> all = groups(options_.clip_norm);
+  const std::vector<ClipGroup> all = groups(rule_.clip_norm());
   out.squared_norms.assign(all.size(), std::vector<double>(rows, 0.0));
   out.clipped_by.assign(all.size(), std::vector<double>(rows, 0.0));
   for (const auto& record : out.tape.records()) {
@@ -280,6 +274,10 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
       by = least > norm || std::isnan(least) ? least : norm;
     }
   return out;
+}
+
+Clipper::Recorded Clipper::record_training_rows(const Batch& batch, bool measure) const {
+  return in_user_code_on_training_rows("computing the gradients of training rows", batch, [&] { return record(batch, measure); });
 }
 
 Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
@@ -300,79 +298,88 @@ Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
 }
 
 // From the shapes of the first row there is, so that it is the same for every block, lot and number of threads.
-std::int64_t Clipper::rows_at_once(const Blocks& blocks, const Gather& gather) const {
-  const auto block = std::ranges::find_if(blocks, [](const auto& rows) { return !rows.empty(); });
-  if (block == blocks.end()) return block_rows_;
+std::int64_t Clipper::rows_at_once(const ClipRows& rows) const {
+  const auto block = std::ranges::find_if(rows.blocks, [](const auto& in_block) { return !in_block.empty(); });
+  if (block == rows.blocks.end()) return block_rows_;
   if (rows_at_once_ == 0) {
-    const std::int64_t of_one = record(gather(std::span(*block).first(1)), /*measure=*/true).elements;
+    const std::int64_t of_one = record_training_rows(gathered(rows, std::span(*block).first(1)), /*measure=*/true).elements;
     rows_at_once_ = std::clamp<std::int64_t>(kHeldElements / std::max<std::int64_t>(1, of_one), 1, block_rows_);
   }
   return rows_at_once_;
 }
 
-Clipper::Part Clipper::part_of_block(std::span<const std::int64_t> rows, const Job& job, const at::Tensor& sum) const {
-  check_privacy(static_cast<std::int64_t>(rows.size()) <= block_rows_, "a block has more rows than the {} that its slack was charged for",
-                block_rows_);
-  const std::size_t step = static_cast<std::size_t>(job.at_once);
-  Part part = part_of_rows(rows.first(std::min(step, rows.size())), job, sum);
+Clipper::Answers Clipper::part_of_block(std::size_t block, const Job& job, const at::Tensor& sum) const {
+  const std::span<const std::int64_t> rows = job.rows.blocks[block];
+  const std::span<const double> before = job.losses_before.empty() ? std::span<const double>() : job.losses_before[block];
+  Answers answers(job);
   at::Tensor more;
-  for (std::size_t begin = step; begin < rows.size(); begin += step) {
-    if (sum.defined() && !more.defined()) more = at::empty_like(sum);
-    part.merge(part_of_rows(rows.subspan(begin, std::min(step, rows.size() - begin)), job, more));
-    if (sum.defined()) sum.add_(more);
+  for (std::size_t begin = 0; begin < rows.size(); begin += static_cast<std::size_t>(job.at_once)) {
+    const std::size_t count = std::min(static_cast<std::size_t>(job.at_once), rows.size() - begin);
+    if (begin > 0 && sum.defined() && !more.defined()) more = at::empty_like(sum);
+    answers.merge(
+        part_of_rows(rows.subspan(begin, count), before.empty() ? before : before.subspan(begin, count), job, begin == 0 ? sum : more));
+    if (begin > 0 && sum.defined()) sum.add_(more);
   }
-  return part;
+  return answers;
 }
 
-Clipper::Part Clipper::part_of_rows(std::span<const std::int64_t> rows, const Job& job, const at::Tensor& sum) const {
-  const std::int64_t count = static_cast<std::int64_t>(rows.size());
-  const Batch batch = job.gather(rows);
-  check_privacy(batch.inputs.dim() >= 1 && batch.inputs.size(0) == count, "the inputs gathered for a block must have its rows");
-  const Recorded recorded = record(batch);
-  const at::NoGradGuard no_gradients;
+// What each row counts with in every clip group, and what it answers besides.
+struct Clipper::Weighed {
+  std::vector<std::vector<float>> factors;  // [group][row]
+  std::vector<std::int64_t> cleared;        // rows whose gradient is not finite
+  Answers answers;
+};
+
+Clipper::Weighed Clipper::weigh(const Recorded& recorded, std::span<const std::int64_t> rows, std::span<const double> losses_before,
+                                const Job& job) const {
   const double groups = static_cast<double>(job.groups.size());
-  const double count_grid = scalar_grid(.5), norm_grid = scalar_grid(job.clip_norm);
-  std::vector<std::vector<float>> factors(job.groups.size(), std::vector<float>(count, 0.0f));
-  std::vector<std::int64_t> cleared;
-  Part part;
-  for (std::int64_t i = 0; i < count; ++i) {
+  const std::optional<double> length = job.query.length();
+  Weighed out{std::vector<std::vector<float>>(job.groups.size(), std::vector<float>(rows.size(), 0.0f)), {}, Answers(job)};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     double squared = 0, unclipped = 0;
     for (std::size_t g = 0; g < job.groups.size(); ++g) {
       const double norm = std::sqrt(recorded.clipped_by[g][i]), clip_norm = job.groups[g].clip_norm;
-      factors[g][i] = rounded_towards_zero(factor_of(norm, options_.rule(), clip_norm));
+      out.factors[g][i] = std::isfinite(norm) ? rounded_towards_zero(rule_.factor(norm, clip_norm)) : 0;
       unclipped += norm <= clip_norm;
       squared += recorded.clipped_by[g][i];
     }
     const double norm = std::sqrt(squared);
-    const double bounded = std::isfinite(norm) ? factors[0][i] * norm : 0;  // where there is one group
-    part.count_units += scalar_units(unclipped / groups - .5, count_grid);
-    if (job.norms_only) part.norm_units += scalar_units(bounded, norm_grid);
-    if (const auto& importance = job.request.importance) {
-      const bool kept = importance->chance(rows[i]) < bounded / job.clip_norm;
-      factors[0][i] = kept ? rounded_towards_zero(importance->length / norm) : 0;
+    const bool finite = std::isfinite(norm);
+    const RowFacts row{.norm = norm,
+                       .bounded = finite ? out.factors[0][i] * norm : 0,  // queries that look at it have one group
+                       .unclipped = unclipped / groups,
+                       .loss = recorded.losses.data_ptr<float>()[i],
+                       .loss_before = losses_before.empty() ? 0 : losses_before[i],
+                       .coin = job.query.draws_coins() ? job.rows.coin(rows[i]) : 0};
+    out.answers.add(job, row);
+    if (length) out.factors[0][i] = norm > 0 && job.query.keeps(row) ? rounded_towards_zero(*length / norm) : 0;
+    if (!finite) {
+      out.cleared.push_back(static_cast<std::int64_t>(i));
+      for (auto& of_group : out.factors) of_group[i] = 0;
     }
-    if (!std::isfinite(norm)) {
-      cleared.push_back(i);
-      for (auto& of_group : factors) of_group[i] = 0;
-    }
-    if (job.insecure)
-      part.insecure.merge({.rows = 1,
-                           .clipped = unclipped < groups,
-                           .not_finite = !std::isfinite(norm),
-                           .loss_sum = recorded.losses.data_ptr<float>()[i],
-                           .norm_sum = std::isfinite(norm) ? norm : 0,
-                           .largest_norm = std::isfinite(norm) ? norm : 0});
+    if (job.insecure) out.answers.insecure.merge({1, unclipped < groups, row.loss, finite ? norm : 0, finite ? norm : 0});
   }
-  if (job.norms_only) return part;
-  if (!cleared.empty()) {
-    const at::Tensor where = at::from_blob(cleared.data(), {static_cast<std::int64_t>(cleared.size())}, at::kLong);
+  return out;
+}
+
+Clipper::Answers Clipper::part_of_rows(std::span<const std::int64_t> rows, std::span<const double> losses_before, const Job& job,
+                                       const at::Tensor& sum) const {
+  const std::int64_t count = static_cast<std::int64_t>(rows.size());
+  const Batch batch = gathered(job.rows, rows);
+  check_privacy(batch.inputs.rows() == count, "the inputs gathered for a block must have its rows");
+  const Recorded recorded = record_training_rows(batch);
+  const at::NoGradGuard no_gradients;
+  Weighed weighed = weigh(recorded, rows, losses_before, job);
+  if (!sum.defined()) return weighed.answers;
+  if (!weighed.cleared.empty()) {
+    const at::Tensor where = at::from_blob(weighed.cleared.data(), {static_cast<std::int64_t>(weighed.cleared.size())}, at::kLong);
     for (const auto& record : recorded.tape.records()) record->clear_rows(where);
   }
   for (std::size_t r = 0; r < recorded.tape.records().size(); ++r) {
-    const at::Tensor weights = at::from_blob(factors[recorded.group_of_record[r]].data(), {count}, at::kFloat);
+    const at::Tensor weights = at::from_blob(weighed.factors[recorded.group_of_record[r]].data(), {count}, at::kFloat);
     recorded.tape.records()[r]->write_weighted_sum(weights, parameters_, sum);
   }
-  return part;
+  return weighed.answers;
 }
 
 }  // namespace fodp

@@ -1,4 +1,4 @@
-// Per-example clipping: from rows to a ClippedSum. The only maker of one.
+// Per-example clipping: from rows to a ClippedSum.
 //
 // Rows run in blocks (data/sampling.h says which rows form a block). A block's clipped sum is formed in float32, rounded to the lattice and
 // added to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads. A block of a large
@@ -16,22 +16,13 @@
 #include <ATen/core/Tensor.h>
 
 #include "fodp/base/fields.h"
-#include "fodp/gradients/clipped_sum.h"
+#include "fodp/data/rows.h"
+#include "fodp/gradients/clip_rule.h"
 #include "fodp/gradients/parameters.h"
+#include "fodp/gradients/query.h"
+#include "fodp/mechanism/clipped_sum.h"
 
 namespace fodp {
-
-enum class Clipping {
-  flat,       // g / max(1, |g|/C)
-  automatic,  // C * g / (|g| + .01): Bu et al. 2022, "Automatic clipping"
-  adaptive,   // flat, with C led to a quantile of the norms by a noisy count: adaptive_clip.h
-};
-
-template <>
-struct EnumNames<Clipping> {
-  static constexpr std::pair<std::string_view, Clipping> values[] = {
-      {"flat", Clipping::flat}, {"automatic", Clipping::automatic}, {"adaptive", Clipping::adaptive}};
-};
 
 // What is clipped to which norm.
 enum class GroupClip {
@@ -48,16 +39,11 @@ struct EnumNames<GroupClip> {
 
 struct ClipOptions {
   double clip_norm = 1;
-  std::optional<Clipping> clipping;
   std::optional<GroupClip> group_clip;
 
   static auto fields() {
     return std::tuple{
         field("clip-norm", &ClipOptions::clip_norm, "C: the largest norm of one example's gradient", above(0)),
-        field("clipping", &ClipOptions::clipping,
-              "flat: scale down what is longer than C; automatic: scale every gradient to about C; adaptive: lead C to a quantile of the "
-              "norms by a noisy count in the same release",
-              {}, "flat"),
         field("group-clip", &ClipOptions::group_clip,
               "whole: all parameters together to C; shared: each of G layers to C/sqrt(G), at the same cost; each: each layer to C, "
               "charged at sigma/sqrt(G)",
@@ -65,30 +51,24 @@ struct ClipOptions {
     };
   }
 
-  Clipping rule() const { return clipping.value_or(Clipping::flat); }
   GroupClip grouping() const { return group_clip.value_or(GroupClip::whole); }
 };
+
+// The sensitivity of a sum of rows clipped so, over C, where there are so many layers.
+double relative_sensitivity(GroupClip grouping, std::size_t layers);
 
 // A row is clipped as if its norm were at least its reach (tape.h) over this: however much its positions cancel, what passes through the
 // float32 sum is at most so many clip norms (docs/finite-precision.md).
 inline constexpr double kMostCancelled = 256;
 
-// The factor of a gradient of this norm; 0 for a norm that is not finite. Rounded towards zero, so that the product is never too long.
-float clip_factor(double norm, const ClipOptions& options);
-
-struct Batch {
-  at::Tensor inputs, targets;
-};
-
 // One loss per row: [rows]. A row's loss must depend on that row alone. Called from several threads at once, each with rows of its own.
-using RowLosses = std::function<at::Tensor(const at::Tensor& inputs, const at::Tensor& targets)>;
-using Gather = std::function<Batch(std::span<const std::int64_t> rows)>;
+using RowLosses = std::function<at::Tensor(const Tensors& inputs, const at::Tensor& targets)>;
 // Blocks of rows.
 using Blocks = std::vector<std::vector<std::int64_t>>;
 
 // Un-noised views of the training data: not private (--insecure-diagnostics).
 struct ClipDiagnostics {
-  std::int64_t rows = 0, clipped = 0, not_finite = 0;
+  std::int64_t rows = 0, clipped = 0;
   double loss_sum = 0, norm_sum = 0, largest_norm = 0;
 
   void merge(const ClipDiagnostics& other);
@@ -100,38 +80,25 @@ inline constexpr std::int64_t kMostBlockRows = 128;
 // What a thread may hold at once, activations and tape: 64 MB. One row is always allowed.
 inline constexpr std::int64_t kHeldElements = 1 << 24;
 
-// DP-IS: a row of bounded norm n is kept with probability n/C and then counts with this length, whatever its norm.
-struct Importance {
-  double length;
-  std::function<double(std::int64_t row)> chance;  // uniform in [0, 1), its own for each row
-};
-
-// What a sum is asked for beyond the options of the run.
-struct ClipRequest {
-  std::optional<double> clip_norm;    // instead of the options'
-  std::optional<double> count_noise;  // with the sum, sum_i (b_i - 1/2), b_i the share of row i's groups that are not clipped; noised at
-                                      // this multiple of its sensitivity 1/2
-  std::optional<Importance> importance;
+// The rows that a sum is made of.
+struct ClipRows {
+  const Blocks& blocks;
+  const Draw& draw;
+  const Gather& gather;
+  std::function<double(std::int64_t row)> coin = {};  // uniform in [0, 1), its own for each row; for queries that draw coins
 };
 
 // Below the level of runs: it believes the Draw that it is given. PrivateSteps (training/private_steps.h) takes it from the sampler.
 class Clipper {
  public:
   // `block_rows` is the most rows that any block will have: a public constant that sets the slack. Checks the model (tape.h), now and
-  // before every sum, and keeps references to it, to the parameters and the loss.
-  Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipOptions& options,
+  // before every sum, and keeps references to it, to the parameters, the rule and the loss.
+  Clipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipRule& rule, GroupClip grouping,
           std::int64_t block_rows);
 
-  ClippedSum clipped_sum(const Blocks& blocks, const Draw& draw, const Gather& gather, const ClipRequest& request = {},
-                         ClipDiagnostics* insecure = nullptr) const;
-
-  // The sum of the rows' clipped norms: a scalar "norm_total" that one row moves by at most C.
-  ClippedSum norm_total(const Blocks& blocks, const Draw& draw, const Gather& gather, double noise_multiplier) const;
-
-  // (sum of the rows' losses now - sum at the parameters `before`) / lot, clipped as a whole to [-bound, bound]: a scalar "loss_change"
-  // that one row moves by at most 2*bound.
-  ClippedSum loss_change(const Blocks& blocks, const Draw& draw, const Gather& gather, std::span<const float> before, double lot,
-                         double bound, double noise_multiplier) const;
+  // What the query asks of the rows, each bounded as the rule and the query say.
+  ClippedSum clipped_sum(const ClipRows& rows, const Query& query, ClipDiagnostics* insecure = nullptr) const;
+  ClippedSum clipped_sum(const ClipRows& rows) const { return clipped_sum(rows, rule_.query()); }
 
   // Each row's loss, squared gradient norm and gradient, un-noised: not private (mixing.h uses it on made-up rows).
   struct InsecureRows {
@@ -140,28 +107,33 @@ class Clipper {
   };
   InsecureRows insecure_rows(const Batch& batch) const;
 
-  double slack() const { return slack_; }  // of a sum at the options' clip norm
-  const ClipOptions& options() const { return options_; }
+  double slack() const;  // of a sum at the rule's present clip norm
 
  private:
   struct Recorded;
-  struct Part;
+  struct Answers;
   struct Job;
+  struct Weighed;
   std::vector<ClipGroup> groups(double clip_norm) const;
   void check_rows(const Blocks& blocks) const;
   Recorded record(const Batch& batch, bool measure = false) const;
-  std::int64_t rows_at_once(const Blocks& blocks, const Gather& gather) const;
-  Part part_of_block(std::span<const std::int64_t> rows, const Job& job, const at::Tensor& sum) const;
-  Part part_of_rows(std::span<const std::int64_t> rows, const Job& job, const at::Tensor& sum) const;
-  double loss_sum(const Blocks& blocks, const Gather& gather) const;
+  Recorded record_training_rows(const Batch& batch, bool measure = false) const;
+  std::int64_t rows_at_once(const ClipRows& rows) const;
+  void sum_blocks(const Job& job, ClippedRows& total, Answers& answers) const;
+  Answers part_of_block(std::size_t block, const Job& job, const at::Tensor& sum) const;
+  Answers part_of_rows(std::span<const std::int64_t> rows, std::span<const double> losses_before, const Job& job,
+                       const at::Tensor& sum) const;
+  Weighed weigh(const Recorded& recorded, std::span<const std::int64_t> rows, std::span<const double> losses_before, const Job& job) const;
+  std::vector<std::vector<double>> losses_at(std::span<const float> point, const ClipRows& rows) const;
+  std::vector<std::vector<double>> losses_of(const ClipRows& rows) const;
 
   const torch::nn::Module& model_;
   FlatParameters& parameters_;
   RowLosses losses_;
-  ClipOptions options_;
+  const ClipRule& rule_;
+  GroupClip grouping_;
   std::int64_t block_rows_;
   mutable std::int64_t rows_at_once_ = 0;  // 0: not known yet
-  double slack_;
 };
 
 }  // namespace fodp

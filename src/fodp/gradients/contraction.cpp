@@ -45,7 +45,7 @@ void add_ghost(const at::Tensor& inputs, const at::Tensor& output_gradients, std
       if (sum < kGhostCancels * trace(a, positions) * trace(b, positions))
         add_per_example(inputs.narrow(0, begin + i, 1), output_gradients.narrow(0, begin + i, 1), squared.subspan(begin + i, 1));
       else
-        squared[begin + i] += sum;  // NaN too: it compares with nothing
+        squared[begin + i] += sum;  // a NaN comes here, since it is not below anything
     }
   }
 }
@@ -53,7 +53,7 @@ void add_ghost(const at::Tensor& inputs, const at::Tensor& output_gradients, std
 }  // namespace
 
 double squared_norm(std::span<const float> values) {
-  double sums[4] = {};  // independent chains: the compiler may not reorder one
+  double sums[4] = {};  // independent sums run side by side, while the compiler may not reorder a single one
   const std::size_t count = values.size();
   std::size_t k = 0;
   for (; k + 4 <= count; k += 4)
@@ -76,7 +76,7 @@ void add_reach(const at::Tensor& a, const at::Tensor& b, double times, std::span
 }
 
 void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
-  if (inputs.size(2) == 1) {  // rank one: exact without forming it
+  if (inputs.size(2) == 1) {  // at one position the norm of b a^T is the product of their norms
     const at::Tensor a = inputs.contiguous(), b = output_gradients.contiguous();
     const auto in = static_cast<std::size_t>(a.size(1)), out = static_cast<std::size_t>(b.size(1));
     for (std::size_t i = 0; i < squared.size(); ++i)

@@ -9,27 +9,27 @@
 
 namespace fodp {
 
-// squared[i] += the squared norm of row i's gradient, for inputs [rows, in, positions] and output gradients [rows, out, positions], float32
-// with any strides. Of two forms the cheaper for the shape is taken:
+// Adds to squared[i] the squared norm of row i's gradient, for inputs [rows, in, positions] and output gradients [rows, out, positions] in
+// float32 with any strides. Of two forms, the one that is cheaper for the shape is used:
 //   ghost        sum over t, s of (a_t . a_s)(b_t . b_s), in double: never forms the gradient. Where it is below kGhostCancels of
 //                sum|a|^2 * sum|b|^2, positions cancel, and the other form is taken for that row.
 //   per example  the gradient itself, a few rows at a time, squared in double.
 // Memory beyond the arguments is bounded by kChunkElements numbers or one row's gradient.
 void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared);
 
-// squared[i] += |row i|^2 in double; `rows` is [rows, ...], float32.
+// Adds to squared[i] the squared norm of row i, in double. `rows` is [rows, ...] in float32.
 void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared);
 
-// The sum of squares in double.
+// The sum of squares, computed in double.
 double squared_norm(std::span<const float> values);
 
-// reach[i] += times * |row i of a|^2 * |row i of b|^2 (tape.h).
+// Adds to reach[i] (tape.h) times * |row i of a|^2 * |row i of b|^2.
 void add_reach(const at::Tensor& a, const at::Tensor& b, double times, std::span<double> reach);
 
 inline constexpr double kGhostCancels = 1e-3;
 inline constexpr std::int64_t kChunkElements = 1 << 20;
 
-// Whether the ghost form is cheaper: multiplications of both, with double at twice the price of float.
+// Whether the ghost form is cheaper, by the number of multiplications of both forms. One in double counts as two in float.
 constexpr bool ghost_is_cheaper(std::int64_t in, std::int64_t out, std::int64_t positions) { return 2 * positions * (in + out) < in * out; }
 
 }  // namespace fodp

@@ -23,7 +23,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Two spatial dimensions; one is a height of 1.
+// How a convolution over two spatial dimensions is laid out. A convolution over one dimension is treated as having a height of 1.
 struct ConvShape {
   std::vector<std::int64_t> stride, padding, dilation;
   std::int64_t groups;
@@ -33,16 +33,17 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at:
   return at::convolution(input, weight, bias, shape.stride, shape.padding, shape.dilation, /*transposed=*/false, {0, 0}, shape.groups);
 }
 
-// Gradients of the input, of the weight and of the bias: those that are wanted.
+// The gradients of the input, of the weight and of the bias. Those that are not wanted are undefined.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_of(const at::Tensor& output_gradient, const at::Tensor& input,
                                                            const at::Tensor& weight, const ConvShape& shape, std::array<bool, 3> wanted) {
   return at::convolution_backward(output_gradient, input, weight, at::OptionalIntArrayRef({weight.size(0)}), shape.stride, shape.padding,
                                   shape.dilation, /*transposed=*/false, {0, 0}, shape.groups, wanted);
 }
 
-// After unfolding, a weight meets a row once per place of the output: contraction.h. Input and output gradient are kept as they are and
-// unfolded a few rows at a time, since unfolded inputs are as many times larger as the kernel has cells. Where a row's weight gradient is
-// not much larger than what is kept anyway, it is formed once, for norm and sum both.
+// After unfolding, the weight meets a row once for each place of the output, so that its gradient is that of contraction.h. The record
+// keeps input and output gradient as they are and unfolds a few rows at a time, because unfolding multiplies the size of the input by the
+// number of cells of the kernel. Where a row's weight gradient is not much larger than what is kept anyway, it is formed once and serves
+// for both the norm and the sum.
 class ConvRecord : public WeightAndBiasRecord {
  public:
   ConvRecord(at::Tensor weight, at::Tensor bias, at::Tensor input, const at::Tensor& output_gradient, ConvShape shape)
@@ -73,7 +74,7 @@ class ConvRecord : public WeightAndBiasRecord {
             add_contracted_squared_norms(inputs, gradients, squared.subspan(begin, count));
         });
     if (gradients_.defined()) return add_squared_norms_of_rows(gradients_, squared);
-    // An input is in at most so many of the patches that the kernel meets.
+    // Each number of the input lies in at most this many of the patches that the kernel is applied to.
     double patches = 1;
     for (std::size_t axis : {0, 1})
       patches *= std::ceil(static_cast<double>(weight_.size(2 + axis)) / static_cast<double>(shape_.stride[axis]));
@@ -97,7 +98,8 @@ class ConvRecord : public WeightAndBiasRecord {
  private:
   static constexpr std::int64_t kMostTimesLarger = 3;
 
-  // f(first row, rows, group, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a time.
+  // Calls f(first row, rows, group, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a
+  // time.
   template <class F>
   void for_unfolded_rows(F&& f) const {
     const at::Tensor gradient = output_gradient_.flatten(2);
@@ -114,11 +116,11 @@ class ConvRecord : public WeightAndBiasRecord {
   }
 
   at::Tensor input_, output_gradient_;
-  at::Tensor gradients_;  // of the weight, [rows, groups, out, in], where they were formed
+  at::Tensor gradients_;  // each row's weight gradient, [rows, groups, out, in], where it was formed
   ConvShape shape_;
 };
 
-// Weight and bias are autograd inputs that get no gradient, as in linear.cpp.
+// Weight and bias are inputs of the autograd function but get no gradient; linear.cpp says why.
 struct ConvFunction : torch::autograd::Function<ConvFunction> {
   static at::Tensor forward(AutogradContext* context, at::Tensor input, at::Tensor weight, at::Tensor bias, ConvShape shape) {
     context->saved_data["wants_input_gradient"] = input.requires_grad();
@@ -189,7 +191,7 @@ at::Tensor ConvImpl<D, Derived>::forward(const at::Tensor& input) {
   check_input(input.dim() == D + 2 && input.size(1) == options.in_channels(),
               "fodp::nn::Conv{}d takes [rows, {}, {}], got [{}]: rows come first", D, options.in_channels(),
               D == 1 ? "length" : "height, width", fmt::join(input.sizes(), ", "));
-  // Padding with zeros on both sides alike is the convolution's own; any other is done before it.
+  // The convolution itself pads with zeros, equally on both sides. Any other padding is applied to the input before.
   std::vector<std::int64_t> padding(D, 0), before;
   if (const auto* numbers = get_if<torch::ExpandingArray<D>>(&options.padding())) {
     padding.assign((*numbers)->begin(), (*numbers)->end());

@@ -10,7 +10,7 @@
 
 namespace fodp::nn {
 
-// D spatial dimensions.
+// What Conv1d and Conv2d have in common. D is the number of spatial dimensions.
 template <std::size_t D, class Derived>
 class ConvImpl : public torch::nn::Cloneable<Derived>, public PrivateLayer {
  public:
@@ -19,7 +19,7 @@ class ConvImpl : public torch::nn::Cloneable<Derived>, public PrivateLayer {
   explicit ConvImpl(const torch::nn::ConvOptions<D>& options);
 
   void reset() override;
-  void reset_parameters();  // as PyTorch's: uniform in +-1/sqrt(inputs of one output)
+  void reset_parameters();  // initial values as in PyTorch: uniform in +-1/sqrt(inputs of one output)
   void pretty_print(std::ostream& stream) const override;
 
   at::Tensor forward(const at::Tensor& input);

@@ -21,7 +21,7 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kNoPadding = -1;
 
-// A row's gradient has one line per different token of the row: the sum of the output gradients at the token's positions.
+// The gradient of a row has one line for each distinct token of the row: the sum of the output gradients at the positions of that token.
 class EmbeddingRecord : public Record {
  public:
   EmbeddingRecord(at::Tensor weight, const at::Tensor& indices, const at::Tensor& output_gradient, std::int64_t padding)
@@ -29,7 +29,7 @@ class EmbeddingRecord : public Record {
     const std::int64_t rows = indices.size(0), positions = rows == 0 ? 0 : indices.numel() / rows;
     indices_ = indices.reshape({rows, positions}).contiguous();
     output_gradient_ = output_gradient.reshape({rows, positions, weight_.size(1)}).contiguous();
-    // Positions that train nothing have a gradient of zero from here on.
+    // The padding token trains nothing, so the gradient at its positions is set to zero.
     if (padding_ != kNoPadding) output_gradient_ = output_gradient_.masked_fill(indices_.eq(padding_).unsqueeze(2), 0);
   }
 

@@ -1,5 +1,5 @@
-// fodp::nn::Embedding: torch::nn::Embedding's options, names, state dict and values, with book-keeping for private training. Refused:
-// max_norm and scale_grad_by_freq, which let a batch's tokens act on others.
+// fodp::nn::Embedding: torch::nn::Embedding's options, names, state dict and values, with book-keeping for private training. The options
+// max_norm and scale_grad_by_freq are refused, because with them one example's tokens act on the gradients of others.
 #pragma once
 
 #include <torch/nn/cloneable.h>
@@ -17,10 +17,10 @@ class EmbeddingImpl : public torch::nn::Cloneable<EmbeddingImpl>, public Private
   explicit EmbeddingImpl(const torch::nn::EmbeddingOptions& options);
 
   void reset() override;
-  void reset_parameters();  // as PyTorch's: standard normal, 0 for the padding index
+  void reset_parameters();  // initial values as in PyTorch: standard normal, 0 for the padding index
   void pretty_print(std::ostream& stream) const override;
 
-  // Indices [rows, ...] -> [rows, ..., embedding_dim].
+  // Takes indices [rows, ...] and gives [rows, ..., embedding_dim].
   at::Tensor forward(const at::Tensor& indices);
 
   torch::nn::EmbeddingOptions options;

@@ -19,7 +19,7 @@ class GroupNormImpl : public torch::nn::Cloneable<GroupNormImpl>, public Private
   void reset_parameters();  // weight 1, bias 0
   void pretty_print(std::ostream& stream) const override;
 
-  // [rows, num_channels, ...] of the same shape.
+  // Takes [rows, num_channels, ...] and gives the same shape.
   at::Tensor forward(const at::Tensor& input);
 
   torch::nn::GroupNormOptions options;

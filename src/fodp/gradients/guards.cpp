@@ -47,7 +47,7 @@ void check_graph(const at::Tensor& losses, const FlatParameters& parameters, std
           fmt::join(leaf->variable.sizes(), ", "));
       continue;
     }
-    // Zeros are the one way to an output's shape that LibTorch 1.13 leaves open.
+    // LibTorch 1.13 tells the shape of an output in one way only, as a tensor of zeros.
     for (std::uint32_t i = 0; elements && i < node->num_inputs(); ++i) *elements += node->input_metadata(i).zeros_like().numel();
     for (const torch::autograd::Edge& edge : node->next_edges()) open.push_back(edge.function.get());
   }

@@ -1,4 +1,4 @@
-// What must hold around a pass of private rows through a model, beyond what the tape checks.
+// Checks around a forward and backward pass of private rows through a model, beyond those that the tape makes (tape.h).
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@ namespace fodp {
 
 class FlatParameters;
 
-// The forward and backward of private rows must leave nothing behind but the tape: no parameter, frozen or not, and no buffer changes.
+// Remembers the state of a model, to check later that a forward and backward pass of private rows left nothing behind but the tape: no
+// parameter, frozen or not, and no buffer may have changed.
 class Untouched {
  public:
   explicit Untouched(const torch::nn::Module& model);
 
-  void check() const;  // PrivacyError naming what changed
+  void check() const;  // throws a PrivacyError that names what changed
 
  private:
-  using State = std::pair<const void*, std::uint32_t>;  // where it is, and how often it was written to
+  using State = std::pair<const void*, std::uint32_t>;  // the address of a tensor's numbers, and how often it was written to
   struct Watched {
     std::string name;
     at::Tensor tensor;
@@ -34,8 +35,8 @@ class Untouched {
   std::vector<Watched> watched_;
 };
 
-// Walks back from the loss to what it is computed from: nothing trainable may be met but the parameters. With `elements`, counts the
-// numbers that the forward pass made.
+// Walks the autograd graph back from the loss. PrivacyError if it meets a trainable tensor that is not one of the parameters. If `elements`
+// is given, adds to it how many numbers the forward pass made.
 void check_graph(const at::Tensor& losses, const FlatParameters& parameters, std::int64_t* elements);
 
 }  // namespace fodp

@@ -18,7 +18,7 @@ class LayerNormImpl : public torch::nn::Cloneable<LayerNormImpl>, public Private
   void reset_parameters();  // weight 1, bias 0
   void pretty_print(std::ostream& stream) const override;
 
-  // [rows, ..., normalized_shape] of the same shape.
+  // Takes [rows, ..., normalized_shape] and gives the same shape.
   at::Tensor forward(const at::Tensor& input);
 
   torch::nn::LayerNormOptions options;

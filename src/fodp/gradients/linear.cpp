@@ -22,7 +22,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The gradient of row i is the sum over positions of b a^T for the weight and of b for the bias.
+// The gradient of a row is the sum over its positions of b a^T for the weight and of b for the bias, with a the input and b the output
+// gradient.
 class LinearRecord : public WeightAndBiasRecord {
  public:
   LinearRecord(at::Tensor weight, at::Tensor bias, const at::Tensor& input, const at::Tensor& output_gradient)
@@ -66,8 +67,8 @@ class LinearRecord : public WeightAndBiasRecord {
   at::Tensor input_, output_gradient_;
 };
 
-// Weight and bias are autograd inputs so that a first layer has a backward too; they get no gradient. An absent bias is empty:
-// LibTorch 1.13 takes no undefined tensor here.
+// Weight and bias are inputs of the autograd function, so that backward reaches a first layer too, whose own input needs no gradient. They
+// get no gradient themselves. A missing bias is an empty tensor, because LibTorch 1.13 takes no undefined tensor here.
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* context, at::Tensor input, at::Tensor weight, at::Tensor bias) {
     context->saved_data["wants_input_gradient"] = input.requires_grad();

@@ -9,8 +9,8 @@
 
 namespace fodp {
 
-// at::linear whose weight and bias (both or either trainable; the bias may be undefined) write to the tape: [rows, ..., in] to [rows, ...,
-// out]. They must be parameters or contiguous parts of them.
+// Computes at::linear, from [rows, ..., in] to [rows, ..., out], and lets weight and bias write to the tape where they are trainable. Both
+// must be parameters or contiguous parts of parameters; the bias may be undefined.
 at::Tensor recorded_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 namespace nn {
@@ -21,10 +21,10 @@ class LinearImpl : public torch::nn::Cloneable<LinearImpl>, public PrivateLayer 
   explicit LinearImpl(const torch::nn::LinearOptions& options);
 
   void reset() override;
-  void reset_parameters();  // as PyTorch's: uniform in +-1/sqrt(in_features)
+  void reset_parameters();  // initial values as in PyTorch: uniform in +-1/sqrt(in_features)
   void pretty_print(std::ostream& stream) const override;
 
-  // [rows, ..., in_features] -> [rows, ..., out_features].
+  // Takes [rows, ..., in_features] and gives [rows, ..., out_features].
   at::Tensor forward(const at::Tensor& input);
 
   torch::nn::LinearOptions options;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ops/empty.h>
+#include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
@@ -22,6 +23,12 @@ bool overlap(const at::Tensor& a, const at::Tensor& b) {
 }
 
 }  // namespace
+
+void refuse_model(const std::vector<std::string>& problems) {
+  check_privacy(problems.size() != 1, "{}", problems.empty() ? "" : problems.front());
+  check_privacy(problems.empty(), "the model cannot be trained privately, for {} reasons:\n- {}", problems.size(),
+                fmt::join(problems, "\n- "));
+}
 
 std::vector<FlatParameters::Slice> FlatParameters::slices_of(const torch::nn::Module& module) {
   std::vector<Slice> slices;
@@ -53,25 +60,38 @@ std::vector<LayerGroup> FlatParameters::layers_of(const std::vector<Slice>& slic
   return layers;
 }
 
-FlatParameters::FlatParameters(torch::nn::Module& module) : slices_(slices_of(module)), layers_(layers_of(slices_)) {
+std::vector<std::string> FlatParameters::problems_of(const torch::nn::Module& module) {
+  std::vector<std::string> problems;
+  std::vector<std::pair<std::string, at::Tensor>> trainable;
   std::int64_t total = 0;
   for (const auto& item : module.named_parameters()) {
     const at::Tensor& parameter = item.value();
     if (!parameter.requires_grad()) continue;
-    check_privacy(
-        parameter.scalar_type() == at::kFloat && parameter.device().is_cpu(),
-        "parameter '{}' is {} on {}: private training needs float32 on the CPU; call model.to(torch::kFloat32) and model.to(torch::kCPU)",
-        item.key(), at::toString(parameter.scalar_type()), parameter.device().str());
-    for (std::size_t i = 0; i < tensors_.size(); ++i)
-      check_privacy(
-          !overlap(tensors_[i], parameter),
-          "parameters '{}' and '{}' share one tensor: their per-example gradients would be bounded one by one, not together; give each "
-          "its own tensor",
-          slices_[i].name, item.key());
+    if (parameter.scalar_type() != at::kFloat || !parameter.device().is_cpu())
+      problems.push_back(fmt::format(
+          "parameter '{}' is {} on {}: private training needs float32 on the CPU; call model.to(torch::kFloat32) and model.to(torch::kCPU)",
+          item.key(), at::toString(parameter.scalar_type()), parameter.device().str()));
+    for (const auto& [name, other] : trainable)
+      if (overlap(other, parameter))
+        problems.push_back(fmt::format(
+            "parameters '{}' and '{}' share one tensor: their per-example gradients would be bounded one by one, not together; give each "
+            "its own tensor",
+            name, item.key()));
+    trainable.emplace_back(item.key(), parameter);
+    total += parameter.numel();
+  }
+  if (total == 0) problems.push_back("the model has no trainable parameter: nothing to train");
+  return problems;
+}
+
+FlatParameters::FlatParameters(torch::nn::Module& module) : slices_(slices_of(module)), layers_(layers_of(slices_)) {
+  refuse_model(problems_of(module));
+  std::int64_t total = 0;
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (!parameter.requires_grad()) continue;
     tensors_.push_back(parameter);
     total += parameter.numel();
   }
-  check_privacy(total > 0, "the model has no trainable parameter: nothing to train");
 
   at::NoGradGuard no_grad;
   flat_ = at::empty({total}, at::kFloat);

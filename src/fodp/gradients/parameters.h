@@ -1,4 +1,4 @@
-// The trainable parameters of a model as one contiguous float32 vector; the modules hold views of it, so that a release and an update are
+// The trainable parameters of a model as one contiguous float32 vector. The modules hold views of it, so that a release and an update are
 // one pass over memory. Frozen parameters (requires_grad false) stay where they are.
 #pragma once
 
@@ -9,34 +9,36 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "fodp/stages/context.h"
+
 namespace torch::nn {
 class Module;
 }
 
 namespace fodp {
 
-// A layer's own parameters, weight and bias together: coordinates [begin, end) of the vector.
-struct LayerGroup {
-  std::string name;
-  std::int64_t begin, end;
-  // Its first parameter with two axes or more, seen as a matrix (first axis, rest); 0 rows if there is none.
-  std::int64_t matrix_offset = 0, rows = 0, columns = 0;
-};
+// Throws one PrivacyError that lists these problems of a model, each on a line of its own if there are several. Nothing happens without
+// any.
+void refuse_model(const std::vector<std::string>& problems);
 
 class FlatParameters {
  public:
   struct Slice {
-    std::string name;  // the state dict's
+    std::string name;  // as in the state dict
     std::int64_t offset, size;
     std::vector<std::int64_t> shape;
   };
 
-  // Where the trainable parameters of a module would lie, and how they group into layers: public, whatever the values.
+  // Where in the vector the trainable parameters of a module would lie, and how they group into layers. Both are public, since they do not
+  // depend on the values of the parameters.
   static std::vector<Slice> slices_of(const torch::nn::Module& module);
   static std::vector<LayerGroup> layers_of(const std::vector<Slice>& slices);
 
-  // Moves the parameters into one vector. PrivacyError for what cannot be trained so: none at all, not float32 on the CPU, or one tensor
-  // under two names.
+  // Why a module's parameters cannot be moved into one vector, with what to do: there are none, one is not float32 on the CPU, or two names
+  // share a tensor.
+  static std::vector<std::string> problems_of(const torch::nn::Module& module);
+
+  // Moves the parameters into one vector. PrivacyError with all problems if there are any.
   explicit FlatParameters(torch::nn::Module& module);
 
   std::int64_t size() const { return flat_.numel(); }
@@ -45,26 +47,26 @@ class FlatParameters {
   std::span<float> values();
   std::span<const float> values() const;
 
-  // Where this parameter, or part of one, starts in the vector; -1 for a tensor that is not a contiguous view of it.
+  // The coordinate at which this parameter, or part of one, starts. It is -1 for a tensor that is not a contiguous view of the vector.
   std::int64_t offset_of(const at::Tensor& parameter) const;
 
-  // The part of `vector`, which is laid out like this one, that belongs to the parameter, in its shape.
+  // The part of `vector` that belongs to the parameter, in the shape of the parameter. `vector` must be laid out like this one.
   at::Tensor place_of(const at::Tensor& parameter, const at::Tensor& vector) const;
 
   // The name of the parameter that this coordinate belongs to.
   const std::string& name_at(std::int64_t offset) const;
 
-  // The tensors as the modules hold them: views of the vector.
+  // The parameters as the modules hold them, which are views of the vector.
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
-  // PrivacyError if a parameter is no longer a view of the vector, as after Module::to() or a load that replaces tensors.
+  // Throws a PrivacyError if a parameter is no longer a view of the vector, as after Module::to() or a load that replaces tensors.
   void check_views() const;
 
  private:
   at::Tensor flat_;
   std::vector<Slice> slices_;
   std::vector<LayerGroup> layers_;
-  std::vector<at::Tensor> tensors_;  // the modules' own handles: a replaced storage shows here
+  std::vector<at::Tensor> tensors_;  // shared with the modules, so that a replaced storage shows here
 };
 
 }  // namespace fodp

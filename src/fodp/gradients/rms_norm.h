@@ -15,7 +15,7 @@ namespace fodp::nn {
 struct RMSNormOptions {
   RMSNormOptions(std::vector<std::int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   TORCH_ARG(std::vector<std::int64_t>, normalized_shape);
-  TORCH_ARG(double, eps) = 1.1920928955078125e-07;  // of float32, as torch's
+  TORCH_ARG(double, eps) = 1.1920928955078125e-07;  // the machine epsilon of float32, as in torch
   TORCH_ARG(bool, elementwise_affine) = true;
 };
 
@@ -28,7 +28,7 @@ class RMSNormImpl : public torch::nn::Cloneable<RMSNormImpl>, public PrivateLaye
   void reset_parameters();  // weight 1
   void pretty_print(std::ostream& stream) const override;
 
-  // [rows, ..., normalized_shape] of the same shape.
+  // Takes [rows, ..., normalized_shape] and gives the same shape.
   at::Tensor forward(const at::Tensor& input);
 
   RMSNormOptions options;

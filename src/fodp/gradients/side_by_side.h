@@ -1,4 +1,4 @@
-// What must hold while threads of one at::parallel_for each run a model on their own rows.
+// A setting of LibTorch that must hold while the threads of one at::parallel_for run a model, each on its own rows.
 #pragma once
 
 #include <mutex>
@@ -7,9 +7,9 @@
 
 namespace fodp {
 
-// oneDNN is switched off, for the whole process, while any of these lives: inside a parallel region its convolutions return wrong weight
-// gradients (measured with LibTorch 1.13: every one), which no norm bounds. LibTorch's own convolutions are right, and each row of theirs
-// depends on that row alone.
+// Switches oneDNN off for the whole process for as long as an object of this class lives. Inside a parallel region oneDNN's convolutions
+// return wrong weight gradients (all of them, measured with LibTorch 1.13), whose length no computed norm bounds. LibTorch's own
+// convolutions are right, and each row of their result depends on that row alone.
 class SideBySide {
  public:
   SideBySide() {

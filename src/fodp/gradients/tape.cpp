@@ -15,7 +15,7 @@ namespace {
 
 thread_local Tape* current_tape = nullptr;
 
-// What to use in place of a torch layer, by the end of its type's name.
+// What to use in place of a torch layer, found by a part of the name of its type.
 const std::pair<const char*, const char*> kInstead[] = {
     {"BatchNorm",
      "it mixes the examples of a batch, so no gradient belongs to one example; use a norm over one example (fodp::nn::GroupNorm or "
@@ -37,10 +37,31 @@ std::string advice(const std::string& type) {
   return "no layer of fodp::nn records its gradients per example; build it from fodp::nn layers or freeze it with requires_grad_(false)";
 }
 
-// InstanceNorm mixes through its running averages, which only exist when it has that buffer.
+// Whether a module mixes examples while it trains. InstanceNorm does so through its running averages only, which are its buffers.
 bool mixes_examples(const torch::nn::Module& module) {
   return module.name().find("BatchNorm") != std::string::npos ||
          (module.name().find("InstanceNorm") != std::string::npos && !module.buffers(/*recurse=*/false).empty());
+}
+
+// Whether check_model has nothing against a module, its children aside.
+bool is_covered_itself(const torch::nn::Module& part) {
+  if (part.is_training() && mixes_examples(part)) return false;
+  if (dynamic_cast<const PrivateLayer*>(&part) != nullptr) return true;
+  return std::ranges::none_of(part.parameters(/*recurse=*/false), [](const at::Tensor& parameter) { return parameter.requires_grad(); });
+}
+
+// The same with its children. It runs before every clipped sum, so it asks torch for no names.
+bool is_covered(const torch::nn::Module& module) {
+  return is_covered_itself(module) && std::ranges::all_of(module.children(), [](const auto& child) { return is_covered(*child); });
+}
+
+// "its parameters 'weight', 'bias' are not covered"
+std::string uncovered_parameters(const torch::nn::Module& part) {
+  std::vector<std::string> names;
+  for (const auto& parameter : part.named_parameters(/*recurse=*/false))
+    if (parameter.value().requires_grad()) names.push_back("'" + parameter.key() + "'");
+  return fmt::format("its parameter{} {} {} not covered", names.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                     names.size() == 1 ? "is" : "are");
 }
 
 }  // namespace
@@ -100,16 +121,17 @@ void Tape::check_covers(const FlatParameters& parameters, std::int64_t rows) con
 }
 
 void check_model(const torch::nn::Module& module) {
+  if (is_covered(module)) return;
+  std::vector<std::string> problems;
   for (const auto& item : module.named_modules("", /*include_self=*/true)) {
     const torch::nn::Module& part = *item.value();
+    if (is_covered_itself(part)) continue;
     const std::string where = item.key().empty() ? "the model itself" : "layer '" + item.key() + "'";
-    check_privacy(!part.is_training() || !mixes_examples(part), "{} ({}) cannot be trained privately: {}", where, part.name(),
-                  advice(part.name()));
-    if (dynamic_cast<const PrivateLayer*>(&part) != nullptr) continue;
-    for (const auto& parameter : part.named_parameters(/*recurse=*/false))
-      check_privacy(!parameter.value().requires_grad(), "{} ({}) cannot be trained privately: its parameter '{}' is not covered: {}", where,
-                    part.name(), parameter.key(), advice(part.name()));
+    const std::string what = part.is_training() && mixes_examples(part) ? "" : uncovered_parameters(part) + ": ";
+    problems.push_back(fmt::format("{} ({}) cannot be trained privately: {}{}", where, part.name(), what, advice(part.name())));
   }
+  for (std::string& problem : FlatParameters::problems_of(module)) problems.push_back(std::move(problem));
+  refuse_model(problems);
 }
 
 }  // namespace fodp

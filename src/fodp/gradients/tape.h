@@ -1,6 +1,6 @@
-// What the layers leave behind during one backward pass: per layer, enough to know each row's gradient norm and to add up the weighted
-// rows, without ever storing a gradient per row (book-keeping; Bu et al. 2023, "Differentially private optimization on large model at small
-// cost").
+// What the layers leave behind during one backward pass. Each layer leaves enough to compute every row's gradient norm and the weighted sum
+// of the rows' gradients, without a gradient of all parameters for each row ever being stored. This is the book-keeping of Bu et al. 2023,
+// "Differentially private optimization on large model at small cost".
 //
 // A layer takes part by deriving its module from PrivateLayer and, in backward, calling Tape::add_to_current with its Record. Only input
 // gradients flow through autograd: no parameter ever gets a `.grad`.
@@ -28,7 +28,7 @@ class PrivateLayer {
   virtual ~PrivateLayer() = default;
 };
 
-// One layer's part of a block of rows.
+// What one layer keeps of a block of rows.
 class Record {
  public:
   virtual ~Record() = default;
@@ -36,30 +36,34 @@ class Record {
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t elements() const = 0;  // how many numbers it keeps
 
-  // The trainable parameters it covers: whole ones, or contiguous parts.
+  // The trainable parameters that the record covers, whole or in contiguous parts.
   virtual std::vector<at::Tensor> parameters() const = 0;
 
-  // squared[i] += |gradient of row i|^2 over these parameters, in double. Not finite where the gradient is not. Where the gradient is a sum
-  // over positions that write_weighted_sum forms in float32, reach[i] += (sum|a|^2)(sum|b|^2) of its factors: what its positions add up to
-  // if none cancel another, and so what its rounding is in proportion to.
+  // Adds to squared[i] the squared norm of row i's gradient of these parameters, in double. It is not finite where the gradient is not.
+  // Where write_weighted_sum forms the gradient in float32 as a sum over positions of products b a^T, adds to reach[i] the value
+  // (sum|a|^2)(sum|b|^2). This bounds the square of what the positions would add up to if none cancelled another, which the rounding error
+  // is in proportion to.
   virtual void add_squared_norms(std::span<double> squared, std::span<double> reach) = 0;
 
-  // Zero-fills these rows in every factor, so that not even zero times NaN remains. Must leave tensors that others hold as they are.
+  // Sets these rows to zero in all that the record keeps, because a weight of zero times NaN is NaN. Tensors that others hold must stay as
+  // they are.
   virtual void clear_rows(const at::Tensor& rows) = 0;
 
-  // Writes sum_i weights[i] * gradient_i of each covered parameter to its place in `sum` (flat, float32, laid out as `parameters`).
+  // Writes the weighted sum of the rows' gradients, sum_i weights[i] * gradient_i, of each covered parameter to its place in `sum`, which
+  // is float32 and laid out as `parameters`.
   virtual void write_weighted_sum(const at::Tensor& weights, const FlatParameters& parameters, const at::Tensor& sum) const = 0;
 };
 
 class Tape {
  public:
-  // Whether a layer is to record: inside a recording, with gradients on and one of these (undefined ones aside) trainable.
+  // Whether a layer has to record: this thread has a Recording, gradients are on, and one of these parameters is trainable. Undefined ones
+  // do not count.
   static bool records(std::initializer_list<at::Tensor> parameters);
 
-  // What a layer's backward calls. PrivacyError outside a recording.
+  // Adds a layer's record to the tape of this thread. PrivacyError if the thread has no Recording.
   static void add_to_current(std::unique_ptr<Record> record);
 
-  // Makes `tape` the thread's tape while it lives.
+  // Makes `tape` the one that this thread records to for as long as the object lives.
   class Recording {
    public:
     explicit Recording(Tape& tape);
@@ -74,18 +78,19 @@ class Tape {
   std::span<const std::unique_ptr<Record>> records() const { return records_; }
   void clear() { records_.clear(); }
 
-  std::int64_t elements() const;  // of all records
+  std::int64_t elements() const;  // how many numbers all records keep
 
-  // After a backward pass over so many rows: every trainable parameter has exactly one record, and every record these rows. PrivacyError
-  // naming the parameter.
+  // Checks, after a backward pass over `rows` rows, that every trainable parameter has exactly one record and that every record has this
+  // many rows. Throws a PrivacyError that names the parameter.
   void check_covers(const FlatParameters& parameters, std::int64_t rows) const;
 
  private:
   std::vector<std::unique_ptr<Record>> records_;
 };
 
-// Refuses by name, with what to use instead, every module that mixes examples in the mode it is in and every trainable parameter that no
-// PrivateLayer covers.
+// Refuses a model that has a module which mixes examples in the mode it is in, or a trainable parameter that no PrivateLayer covers. The
+// PrivacyError names each such module, with what to use instead; if there is any, what FlatParameters refuses is listed too. It is cheap
+// where nothing is refused.
 void check_model(const torch::nn::Module& module);
 
 }  // namespace fodp

@@ -1,4 +1,4 @@
-// A record of a layer that has a weight and a bias, either of which may be frozen or absent (then empty).
+// The record of a layer that has a weight and a bias. Either may be frozen or absent; an absent one is an empty tensor.
 #pragma once
 
 #include <utility>
