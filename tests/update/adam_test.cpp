@@ -9,17 +9,24 @@
 namespace fodp {
 namespace {
 
-using Variant = Adam::Variant;
+enum class Variant { plain, bias_corrected, decoupled_decay };
 
 constexpr double kLot = 8, kRate = .05, kBeta1 = .8, kBeta2 = .9;
-const AdamOptions kOptions = {.adam_beta1 = kBeta1, .adam_beta2 = kBeta2, .adam_stability = .03, .adambc_floor = .01, .weight_decay = .2};
+const AdamOptions kOptions = {.adam_beta1 = kBeta1, .adam_beta2 = kBeta2, .adam_stability = .03};
+
+Adam make(Variant variant, const AdamOptions& options, double floor) {
+  if (variant == Variant::bias_corrected) return Adam(options, AdamBcOptions{.adambc_floor = floor});
+  if (variant == Variant::decoupled_decay) return Adam(options, AdamWOptions{.weight_decay = .2});
+  return Adam(options);
+}
 
 // The sums of three steps for two parameters, and the noise's variance in each.
 const std::vector<std::vector<float>> kSums = {{8, -2}, {-4, .5f}, {20, 3}};
 const std::vector<double> kVariances = {16, 4, 30};
 
-std::vector<std::vector<float>> steps(Variant variant, const std::vector<double>& variances, const AdamOptions& options = kOptions) {
-  Adam adam(options, variant);
+std::vector<std::vector<float>> steps(Variant variant, const std::vector<double>& variances, const AdamOptions& options = kOptions,
+                                      double floor = .01) {
+  Adam adam = make(variant, options, floor);
   std::vector<float> theta = {1, -2};
   std::vector<std::vector<float>> all;
   for (std::size_t t = 0; t < kSums.size(); ++t) {
@@ -85,12 +92,11 @@ TEST(Adam, BiasCorrectedByHand) {
 TEST(Adam, BiasCorrectedWithoutNoiseIsAdamWithTheFloor) {
   AdamOptions options = kOptions;
   options.adam_stability = 1e-12;
-  options.adambc_floor = 1e-12;  // below every second moment of these sums
-  const auto plain = steps(Variant::plain, {}, options), corrected = steps(Variant::bias_corrected, {0, 0, 0}, options);
+  const double low = 1e-12, high = 100;  // below every second moment of these sums; above every one
+  const auto plain = steps(Variant::plain, {}, options), corrected = steps(Variant::bias_corrected, {0, 0, 0}, options, low);
   for (std::size_t t = 0; t < kSums.size(); ++t)
     for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(plain[t][i], corrected[t][i], 1e-6);
-  options.adambc_floor = 100;  // above every one
-  const auto floored = steps(Variant::bias_corrected, {0, 0, 0}, options);
+  const auto floored = steps(Variant::bias_corrected, {0, 0, 0}, options, high);
   EXPECT_NEAR(floored[0][0], 1 - kRate * 1 / 10, 1e-6);
 }
 
@@ -111,7 +117,8 @@ TEST(Adam, AnUnknownNoiseVarianceIsRefusedByTheBiasCorrectedOneOnly) {
 TEST(Adam, BadInputIsRefused) {
   EXPECT_THROW(Adam({.adam_beta1 = 1}), InputError);
   EXPECT_THROW(Adam({.adam_beta2 = -.1}), InputError);
-  EXPECT_THROW(Adam({.adambc_floor = 0}), InputError);
+  EXPECT_THROW(Adam({}, AdamBcOptions{.adambc_floor = 0}), InputError);
+  EXPECT_THROW(Adam({}, AdamWOptions{.weight_decay = -1}), InputError);
   std::vector<float> theta = {0, 0};
   EXPECT_THROW(Adam({}).apply(theta, {std::vector<float>{1}, 1, {}}, 1), InputError);
 }

@@ -133,12 +133,11 @@ TEST(MemoryFilter, BetaFollowsItsSchedule) {
 }
 
 TEST(Filter, EachKindIsMade) {
-  const FractionalParameters memory = resolve({}, 1, 1);
-  const auto made = [&](FilterKind kind) { return make_filter(kind, {}, {}, memory, .9, 10); };
-  EXPECT_EQ(made(FilterKind::none), nullptr);
-  EXPECT_TRUE(dynamic_cast<LowPass*>(made(FilterKind::low_pass).get()));
-  EXPECT_TRUE(dynamic_cast<MemoryFilter*>(made(FilterKind::memory).get()));
-  EXPECT_TRUE(dynamic_cast<Kalman*>(made(FilterKind::kalman).get()));
+  const auto made = [](std::string_view name) { return find_entry(filter_table(), "filter", name).make(RunContext{}); };
+  EXPECT_EQ(find_entry(filter_table(), "filter", "none").make, nullptr);
+  EXPECT_TRUE(dynamic_cast<LowPass*>(made("low-pass").get()));
+  EXPECT_TRUE(dynamic_cast<MemoryFilter*>(made("memory").get()));
+  EXPECT_TRUE(dynamic_cast<Kalman*>(made("kalman").get()));
 }
 
 }  // namespace

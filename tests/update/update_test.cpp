@@ -1,4 +1,4 @@
-#include "fodp/update/update.h"
+#include "fodp/update/update_rule.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace fodp::testing;
 
-Release release_of(const Rows& rows) {
+Release release_of(const GivenRows& rows) {
   KnownSum known(static_cast<std::int64_t>(rows[0].size()), {.clip_norm = 100});
   GaussianMechanism mechanism(0);
   Ledger ledger;

@@ -7,7 +7,17 @@
 
 namespace fodp {
 
-Adam::Adam(const AdamOptions& options, Variant variant) : options_(options), variant_(variant) { validate_fields(options); }
+Adam::Adam(const AdamOptions& options) : options_(options) { validate_fields(options); }
+
+Adam::Adam(const AdamOptions& options, const AdamBcOptions& bias_corrected) : Adam(options) {
+  validate_fields(bias_corrected);
+  floor_ = bias_corrected.adambc_floor;
+}
+
+Adam::Adam(const AdamOptions& options, const AdamWOptions& decoupled_decay) : Adam(options) {
+  validate_fields(decoupled_decay);
+  decay_ = decoupled_decay.weight_decay;
+}
 
 void Adam::apply(std::span<float> parameters, const Gradient& gradient, double lr) {
   check_sizes(parameters, gradient);
@@ -18,21 +28,71 @@ void Adam::apply(std::span<float> parameters, const Gradient& gradient, double l
   start1_ *= b1;
   start2_ *= b2;
   double phi = 0;
-  if (variant_ == Variant::bias_corrected) {
+  if (floor_) {
     check_input(gradient.noise_variance.has_value(), "adambc: the variance of the noise in this gradient is not known: use adam");
     noise_ = b2 * noise_ + (1 - b2) * *gradient.noise_variance * scale * scale;
     phi = noise_ / (1 - start2_);
   }
-  const double shrink = variant_ == Variant::decoupled_decay ? 1 - lr * options_.weight_decay : 1;
+  const double shrink = 1 - lr * decay_;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const double g = scale * gradient.sum[i];
     first_[i] = b1 * first_[i] + (1 - b1) * g;
     second_[i] = b2 * second_[i] + (1 - b2) * g * g;
     const double mean = first_[i] / (1 - start1_), square = second_[i] / (1 - start2_);
-    const double length =
-        variant_ == Variant::bias_corrected ? std::sqrt(std::max(square - phi, options_.adambc_floor)) : std::sqrt(square) + stability;
+    const double length = floor_ ? std::sqrt(std::max(square - phi, *floor_)) : std::sqrt(square) + stability;
     parameters[i] = static_cast<float>(shrink * parameters[i] - lr * mean / length);
   }
 }
+
+void Adam::state(StateVisitor& visit) {
+  visit("first", first_);
+  visit("second", second_);
+  visit("start1", start1_);
+  visit("start2", start2_);
+  visit("noise", noise_);
+}
+
+namespace {
+
+constexpr double kUsualRate = .005;
+
+void check_noise_is_known(const RunContext& context) {
+  const Chosen& chosen = context.chosen;
+  check_input(!chosen.filters, "`update` {} `filter` {}: the noise in a filtered gradient is not known; use `filter` none or `update` adam",
+              chosen.update, chosen.filter);
+  check_input(chosen.noise_is_known, "`update` {} `release` {}: the noise in such a release is not known; use `update` adam", chosen.update,
+              chosen.release);
+}
+
+}  // namespace
+
+extern const UpdateEntry kAdamUpdate = {
+    .name = "adam",
+    .summary = "every coordinate scaled by its own second moment",
+    .options = {reads<AdamOptions>()},
+    .traits = {.lr = kUsualRate},
+    .make = [](const RunContext& context) -> std::unique_ptr<Update> { return std::make_unique<Adam>(context.options.of<AdamOptions>()); },
+};
+
+extern const UpdateEntry kAdamBcUpdate = {
+    .name = "adambc",
+    .summary = "adam with the known variance of the noise taken off the second moment",
+    .options = {reads<AdamOptions>({"adam-beta1", "adam-beta2"}), reads<AdamBcOptions>()},
+    .traits = {.lr = kUsualRate, .needs_noise_variance = true},
+    .check = check_noise_is_known,
+    .make = [](const RunContext& context) -> std::unique_ptr<Update> {
+      return std::make_unique<Adam>(context.options.of<AdamOptions>(), context.options.of<AdamBcOptions>());
+    },
+};
+
+extern const UpdateEntry kAdamWUpdate = {
+    .name = "adamw",
+    .summary = "adam with decoupled weight decay",
+    .options = {reads<AdamOptions>(), reads<AdamWOptions>()},
+    .traits = {.lr = kUsualRate},
+    .make = [](const RunContext& context) -> std::unique_ptr<Update> {
+      return std::make_unique<Adam>(context.options.of<AdamOptions>(), context.options.of<AdamWOptions>());
+    },
+};
 
 }  // namespace fodp

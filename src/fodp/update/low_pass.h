@@ -4,27 +4,38 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <vector>
 
+#include "fodp/base/fields.h"
 #include "fodp/update/filter.h"
 
 namespace fodp {
+
+struct LowPassOptions {
+  std::int64_t filter_order = 2;
+
+  static auto fields() {
+    return std::tuple{
+        field("filter-order", &LowPassOptions::filter_order, "1: m <- .9*m + .1*g; 2: the published second-order low pass", between(1, 2))};
+  }
+};
 
 class LowPass : public Filter {
  public:
   explicit LowPass(const LowPassOptions& options);
   std::span<const float> apply(std::span<const float> sum) override;
+  void state(StateVisitor& visit) override;
 
  private:
-  // One coordinate's past, newest first.
-  struct State {
-    std::array<double, 2> output{}, input{};
-  };
-  double step(State& state, double value) const;
+  // The past of one coordinate: outputs and inputs, the newest of each first.
+  static constexpr std::size_t kPast = 4;
+  double step(double* past, double value) const;
 
   std::array<double, 2> a_{};  // a_1, a_2
   std::array<double, 3> b_{};
-  std::vector<State> states_;
-  State ones_;
+  std::vector<double> past_;                               // of every coordinate
+  std::vector<double> ones_ = std::vector<double>(kPast);  // of the filter run on ones
   std::vector<float> filtered_;
 };
 

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "fodp/base/schedule.h"
+#include "fodp/mechanism/kernel.h"
 #include "fodp/mechanism/memory.h"
 #include "fodp/update/filter.h"
 
@@ -18,8 +20,11 @@ class MemoryFilter : public Filter {
   MemoryFilter(const FractionalParameters& parameters, Schedule beta, std::int64_t steps)
       : parameters_(parameters), beta_(std::move(beta)), steps_(steps) {}
   std::span<const float> apply(std::span<const float> sum) override;
+  void state(StateVisitor& visit) override;
 
  private:
+  void make_memory(std::int64_t size);
+
   FractionalParameters parameters_;
   Schedule beta_;
   std::int64_t steps_, step_ = 0;

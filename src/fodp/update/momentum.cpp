@@ -17,4 +17,18 @@ void Momentum::apply(std::span<float> parameters, const Gradient& gradient, doub
   }
 }
 
+void Momentum::state(StateVisitor& visit) {
+  visit("velocity", velocity_);
+  visit("start", start_);
+}
+
+extern const UpdateEntry kMomentumUpdate = {
+    .name = "momentum",
+    .summary = "descent along an average or a decaying sum of past gradients",
+    .options = {reads<MomentumOptions>()},
+    .make = [](const RunContext& context) -> std::unique_ptr<Update> {
+      return std::make_unique<Momentum>(context.options.of<MomentumOptions>());
+    },
+};
+
 }  // namespace fodp

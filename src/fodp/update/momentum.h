@@ -36,6 +36,7 @@ class Momentum : public Update {
  public:
   explicit Momentum(const MomentumOptions& options);
   void apply(std::span<float> parameters, const Gradient& gradient, double lr) override;
+  void state(StateVisitor& visit) override;
 
  private:
   MomentumOptions options_;

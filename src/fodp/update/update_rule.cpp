@@ -1,11 +1,19 @@
-#include "fodp/update/update.h"
+#include "fodp/update/update_rule.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "fodp/base/check.h"
-
 namespace fodp {
+
+// Every rule, in the order of the lists people see: one line each. The first is that of a method that names none.
+#define FODP_UPDATES(M, Entry) \
+  M(Entry, kSgdUpdate)         \
+  M(Entry, kMomentumUpdate)    \
+  M(Entry, kAdamUpdate)        \
+  M(Entry, kAdamBcUpdate)      \
+  M(Entry, kAdamWUpdate)
+
+FODP_TABLE(update_table, UpdateEntry, FODP_UPDATES)
 
 double learning_rate(double lr, LearningRateDecay decay, std::int64_t step, std::int64_t steps) {
   const double done = static_cast<double>(step) / static_cast<double>(steps);
@@ -23,22 +31,6 @@ double learning_rate(double lr, LearningRateDecay decay, std::int64_t step, std:
 void check_sizes(std::span<const float> parameters, const Gradient& gradient) {
   check_input(gradient.sum.size() == parameters.size(), "a release of {} values cannot update {} parameters", gradient.sum.size(),
               parameters.size());
-}
-
-std::unique_ptr<Update> make_update(UpdateKind kind, const MomentumOptions& momentum, const AdamOptions& adam) {
-  switch (kind) {
-    case UpdateKind::sgd:
-      break;
-    case UpdateKind::momentum:
-      return std::make_unique<Momentum>(momentum);
-    case UpdateKind::adam:
-      return std::make_unique<Adam>(adam);
-    case UpdateKind::adambc:
-      return std::make_unique<Adam>(adam, Adam::Variant::bias_corrected);
-    case UpdateKind::adamw:
-      return std::make_unique<Adam>(adam, Adam::Variant::decoupled_decay);
-  }
-  return std::make_unique<Sgd>();
 }
 
 }  // namespace fodp
