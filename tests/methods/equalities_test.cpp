@@ -4,9 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "clipping.h"
 #include "fodp/base/check.h"
+#include "fodp/mechanism/banded.h"
 #include "fodp/mechanism/fractional.h"
+#include "fodp/mechanism/gaussian.h"
+#include "fodp/methods/ascent.h"
 #include "fodp/update/kalman.h"
+#include "fodp/update/low_pass.h"
 #include "known_sum.h"
 #include "methods/small_run.h"
 
@@ -30,8 +35,8 @@ PrivateOptions noisy(const std::string& method) {
   PrivateOptions options{.method = method};
   options.privacy = {.noise_multiplier = .8, .sample_rate = .3, .steps = 7};
   options.update.lr = .5;
-  options.bands.bands = 3;
-  options.adaptive.count_noise = 4;
+  options.own.of<BandOptions>().bands = 3;
+  options.own.of<AdaptiveClipOptions>().count_noise = 4;
   options.insecure_seed = 11;
   return options;
 }
@@ -44,7 +49,7 @@ std::vector<float> trained(const PrivateOptions& options) {
 
 std::vector<std::string> all_methods() {
   std::vector<std::string> names;
-  for (const MethodEntry& entry : method_table()) names.emplace_back(entry.name);
+  for (const MethodEntry* entry : method_table()) names.emplace_back(entry->name);
   return names;
 }
 
@@ -52,25 +57,25 @@ TEST(Equalities, MethodsThatAreDpSgdBitForBit) {
   const std::vector<float> expected = trained(noisy("dp-sgd"));
   const auto expect = [&](const std::string& name, const PrivateOptions& options) { EXPECT_EQ(trained(options), expected) << name; };
   PrivateOptions options = noisy("fo-dp-sgd");
-  options.memory.beta = 1;
+  options.own.of<FractionalOptions>().beta = 1;
   expect("fo-dp-sgd at beta 1", options);
   options = noisy("fo-dp-sgd");
-  options.memory.kernel = Kernel::current;
+  options.own.of<FractionalOptions>().kernel = Kernel::current;
   expect("fo-dp-sgd, kernel current", options);
   options = noisy("post-fm-dp-sgd");
-  options.memory.beta = 1;
+  options.own.of<FractionalOptions>().beta = 1;
   expect("post-fm-dp-sgd at beta 1", options);
   options = noisy("bandmf");
-  options.bands.bands = 1;
+  options.own.of<BandOptions>().bands = 1;
   expect("bandmf of one band", options);
   options = noisy("dp-sat");
-  options.sharpness.rho = 0;
+  options.own.of<SharpnessOptions>().rho = 0;
   expect("dp-sat at rho 0", options);
   options = noisy("disk");
-  options.kalman.disk_kappa = 1;
+  options.own.of<KalmanOptions>().disk_kappa = 1;
   expect("disk at kappa 1", options);
   options = noisy("annealed-dp-sgd");
-  options.annealing.acceptance = 1e9;
+  options.set("acceptance", "1e9");
   options.update.lr = 0;  // the lots of the loss shift those that follow
   PrivateOptions still = noisy("dp-sgd");
   still.update.lr = 0;
@@ -80,10 +85,10 @@ TEST(Equalities, MethodsThatAreDpSgdBitForBit) {
 TEST(Equalities, SmaAtBetaOneIsGroupWiseDpSgdBitForBit) {
   for (GroupClip groups : {GroupClip::shared, GroupClip::each}) {
     PrivateOptions sma = noisy("sma-dp-sgd"), plain = noisy("dp-sgd");
-    sma.memory.beta = 1;
+    sma.own.of<FractionalOptions>().beta = 1;
     sma.clip.group_clip = plain.clip.group_clip = groups;
     EXPECT_EQ(trained(sma), trained(plain));
-    sma.memory.beta = .9;
+    sma.own.of<FractionalOptions>().beta = .9;
     EXPECT_NE(trained(sma), trained(plain));
   }
 }
@@ -94,21 +99,21 @@ TEST(Equalities, AStageAskedForIsTheMethodsOwn) {
     asked.stages = stages;
     EXPECT_EQ(trained(asked), trained(own)) << method;
   };
-  expect("fo-dp-sgd", {.release = ReleaseKind::fractional});
-  expect("sma-dp-sgd", {.release = ReleaseKind::spectral});
-  expect("bandmf", {.release = ReleaseKind::banded});
-  expect("post-fm-dp-sgd", {.filter = FilterKind::memory});
-  expect("doppler", {.filter = FilterKind::low_pass});
-  expect("momentum", {.update = UpdateKind::momentum});
-  expect("dp-adam", {.update = UpdateKind::adam});
-  expect("dp-adambc", {.update = UpdateKind::adambc});
-  expect("dp-adamw", {.update = UpdateKind::adamw});
+  expect("fo-dp-sgd", {.release = "fractional"});
+  expect("sma-dp-sgd", {.release = "spectral"});
+  expect("bandmf", {.release = "banded"});
+  expect("post-fm-dp-sgd", {.filter = "memory"});
+  expect("doppler", {.filter = "low-pass"});
+  expect("momentum", {.update = "momentum"});
+  expect("dp-adam", {.update = "adam"});
+  expect("dp-adambc", {.update = "adambc"});
+  expect("dp-adamw", {.update = "adamw"});
 }
 
 TEST(Equalities, AutomaticClippingIsDpSgdWhereEveryNormIsLarge) {
   PrivateOptions flat = noisy("dp-sgd"), automatic = flat;
   flat.clip.clip_norm = automatic.clip.clip_norm = 1e-3;
-  automatic.clip.clipping = Clipping::automatic;
+  automatic.stages.clipping = "automatic";
   const std::vector<float> a = trained(flat), b = trained(automatic);
   double moved = 0, apart = 0;
   for (std::size_t i = 0; i < a.size(); ++i) moved += std::pow(a[i] - start()[i], 2), apart += std::pow(a[i] - b[i], 2);
@@ -128,7 +133,7 @@ TEST(Equalities, DiskWithoutLookAheadAndFoWithWindowTwoDifferByTheStart) {
   Kalman disk({.disk_kappa = beta});
   std::vector<float> first;
   for (int t = 0; t < 12; ++t) {
-    const Rows rows = random_rows(4, kSize, t);
+    const GivenRows rows = random_rows(4, kSize, t);
     ClippedSum a = known.of(rows), b = known.of(rows);
     Charge fo_charge = fo_ledger.charge(fo.event(a)), charge = ledger.charge(plain.event(b));
     const Release with_memory = fo.release(std::move(a), fo_charge, noise), y = plain.release(std::move(b), charge, noise);
@@ -174,8 +179,8 @@ TEST(Charges, EveryMethodIsChargedWhatWasPlanned) {
     SmallRun run(problem(), start(), noisy(method));
     PrivateSteps& steps = run.steps();
     while (!steps.done()) steps.step();
-    EXPECT_THAT(steps.events(), ::testing::UnorderedElementsAreArray(steps.plan().events));
-    EXPECT_EQ(steps.epsilon(), steps.plan().spent.epsilon);
+    EXPECT_THAT(steps.events(), ::testing::UnorderedElementsAreArray(steps.plan().events()));
+    EXPECT_EQ(steps.epsilon(), steps.plan().spent().epsilon);
   }
 }
 
@@ -184,7 +189,7 @@ TEST(Charges, EveryMethodStaysWithinItsBudget) {
     SCOPED_TRACE(method);
     PrivateOptions options = noisy(method);
     options.privacy = {.epsilon = 2, .delta = 1e-4, .sample_rate = .2, .steps = 5};
-    options.adaptive.count_noise = 20;
+    options.own.of<AdaptiveClipOptions>().count_noise = 20;
     SmallRun run(problem(), start(), options);
     PrivateSteps& steps = run.steps();
     while (!steps.done()) steps.step();
@@ -198,7 +203,7 @@ TEST(Charges, EveryMethodStaysWithinItsBudget) {
 TEST(Charges, EventsAreThoseOfTheMethodsPage) {
   const auto events = [](const std::string& method) {
     PrivateOptions options = noisy(method);
-    return ideal(SmallRun(problem(), start(), options).steps().plan().events);
+    return ideal(SmallRun(problem(), start(), options).steps().plan().events());
   };
   const Composed plain = {Event::poisson_gaussian(.3, .8), 7}, memory = {Event::poisson_gaussian(.3, .8 / .9), 7};
   for (const char* method : {"dp-sgd", "post-fm-dp-sgd", "momentum", "dp-adam", "dp-adambc", "dp-adamw", "adp-adamw", "dp-sat", "dp-sam",
@@ -217,14 +222,14 @@ TEST(Charges, EventsAreThoseOfTheMethodsPage) {
 TEST(Charges, LayersClippedToCEachCostTheRootOfTheirNumber) {
   PrivateOptions options = noisy("sma-dp-sgd");
   options.clip.group_clip = GroupClip::each;
-  const Plan plan = SmallRun(problem(), start(), options).steps().plan();
-  EXPECT_NEAR(plan.events[0].event.noise_multiplier, .8 / (.9 * std::sqrt(3)), 1e-12);
+  const SmallRun run(problem(), start(), options);
+  EXPECT_NEAR(run.steps().plan().events()[0].event.noise_multiplier, .8 / (.9 * std::sqrt(3)), 1e-12);
 }
 
 TEST(Charges, SchedulesAreChargedStepByStep) {
   PrivateOptions options = noisy("fo-dp-sgd");
   options.privacy = {.noise_multiplier = Schedule::list({1.2, .9, .9, 1}), .sample_rate = Schedule::linear(.1, .3), .steps = 4};
-  options.memory.beta = Schedule::linear(.9, .6);
+  options.own.of<FractionalOptions>().beta = Schedule::linear(.9, .6);
   SmallRun run(problem(), start(), options);
   while (!run.steps().done()) run.steps().step();
   Events expected;
@@ -237,7 +242,7 @@ TEST(Charges, SchedulesAreChargedStepByStep) {
 
 TEST(Charges, RejectedAttemptsArePaidForToo) {
   PrivateOptions options = noisy("annealed-dp-sgd");
-  options.annealing.acceptance = -1e9;
+  options.set("acceptance", "-1e9");
   SmallRun run(problem(), start(), options);
   const std::vector<float> before = run.theta();
   while (!run.steps().done()) run.steps().step();
@@ -249,7 +254,7 @@ TEST(Methods, GoBackExactlyFromWhereTheyLooked) {
   for (const char* method : {"dp-sat", "dp-sam", "disk"}) {
     PrivateOptions options = noisy(method);
     options.update.lr = 0;
-    options.sharpness.rho = .3;
+    options.own.of<SharpnessOptions>().rho = .3;
     SmallRun run(problem(), start(), options);
     const std::vector<float> before = run.theta();
     while (!run.steps().done()) run.steps().step();
@@ -287,16 +292,16 @@ TEST(Methods, RatesThatVaryDoNotStretchTheMemory) {
   };
   PrivateOptions options = noisy("dp-sgd");
   EXPECT_NEAR(moved(options), 1, 1e-6);
-  options.stages.filter = FilterKind::kalman;  // g, then .3*g
+  options.stages.filter = "kalman";  // g, then .3*g
   EXPECT_NEAR(moved(options), 1.3, 1e-3);
   options = noisy("doppler");
-  options.low_pass.filter_order = 1;  // g, then .09*g/.19
+  options.own.of<LowPassOptions>().filter_order = 1;  // g, then .09*g/.19
   EXPECT_NEAR(moved(options), 1 + .09 / .19, 1e-3);
   options = noisy("post-fm-dp-sgd");
-  options.memory.beta = .6;  // .6*g, then .4*g
+  options.own.of<FractionalOptions>().beta = .6;  // .6*g, then .4*g
   EXPECT_NEAR(moved(options), 1, 1e-3);
   options = noisy("fo-dp-sgd");
-  options.memory.beta = .6;  // .6*g, then .4*.6*g
+  options.own.of<FractionalOptions>().beta = .6;  // .6*g, then .4*.6*g
   EXPECT_NEAR(moved(options), .84, 1e-3);
 }
 
@@ -311,21 +316,20 @@ TEST(Methods, EveryStepIsDividedByItsOwnExpectedLot) {
 
 TEST(Methods, TheDefaultRateSuitsTheUpdateAndTheFilter) {
   const auto rate = [](const std::string& method, const StageOptions& stages, std::int64_t order = 2) {
-    MethodOptions options;
-    options.stages = stages;
-    options.low_pass.filter_order = order;
-    resolve_stages(options, find_method(method));
+    PrivateOptions options{.method = method, .stages = stages};
+    options.own.of<LowPassOptions>().filter_order = order;
+    choose_stages(options);
     return *options.update.lr;
   };
   EXPECT_EQ(rate("fo-dp-sgd", {}), 4);
-  EXPECT_EQ(rate("fo-dp-sgd", {.update = UpdateKind::adam}), .005);
-  EXPECT_EQ(rate("fo-dp-sgd", {.update = UpdateKind::momentum}), 4);
-  EXPECT_EQ(rate("dp-adam", {.update = UpdateKind::sgd}), 4);
-  EXPECT_EQ(rate("adp-adamw", {.release = ReleaseKind::fractional}), .01);
+  EXPECT_EQ(rate("fo-dp-sgd", {.update = "adam"}), .005);
+  EXPECT_EQ(rate("fo-dp-sgd", {.update = "momentum"}), 4);
+  EXPECT_EQ(rate("dp-adam", {.update = "sgd"}), 4);
+  EXPECT_EQ(rate("adp-adamw", {.release = "fractional"}), .01);
   EXPECT_EQ(rate("doppler", {}), .02);
   EXPECT_EQ(rate("doppler", {}, 1), 4);
-  EXPECT_EQ(rate("doppler", {.filter = FilterKind::none}), 4);
-  EXPECT_EQ(rate("dp-sgd", {.filter = FilterKind::low_pass}), .02);
+  EXPECT_EQ(rate("doppler", {.filter = "none"}), 4);
+  EXPECT_EQ(rate("dp-sgd", {.filter = "low-pass"}), .02);
 }
 
 TEST(Methods, DpIsIsUnbiasedAndKeepsByNorm) {
@@ -344,13 +348,15 @@ TEST(Methods, DpIsIsUnbiasedAndKeepsByNorm) {
     return std::vector<float>(release.values().begin(), release.values().end());
   }();
   PrivateSteps& s = run.steps();
-  const Release total = s.release(s.norm_total(s.sample({.sample_rate = 1}), 0));
+  const Release total =
+      s.release(s.clipped_sum(s.sample({.sample_rate = 1}),
+                              NumberQuery(Query::Depth::norms, {"norm_total", 3, 0}, [](const RowFacts& row) { return row.bounded; })));
   const double K = std::max(total.scalar("norm_total"), 60 * 3 / 2.), rate = 12 * 3 / K;
   double squared = 0, product = 0, norm = 0;
   std::vector<double> mean(mean_sum.size());
   constexpr int kRuns = 400;
   for (int t = 0; t < kRuns; ++t) {
-    const Release release = s.release(s.importance_sum(s.sample({.sample_rate = rate, .charged_rate = .4}), K / 60));
+    const Release release = s.release(s.clipped_sum(s.sample({.sample_rate = rate, .charged_rate = .4}), ImportanceQuery(3, K / 60)));
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += release.values()[i] / double(kRuns);
   }
   for (std::size_t i = 0; i < mean.size(); ++i) {
@@ -392,45 +398,43 @@ std::string complaint(const PrivateOptions& options) {
 
 TEST(Methods, PairingsThatCannotBeRightAreRefused) {
   PrivateOptions options = noisy("dp-adambc");
-  options.stages.release = ReleaseKind::spectral;
-  EXPECT_THAT(complaint(options), HasSubstr("use --update adam"));
+  options.stages.release = "spectral";
+  EXPECT_THAT(complaint(options), HasSubstr("use `update` adam"));
   options = noisy("doppler");
-  options.stages.update = UpdateKind::adambc;
+  options.stages.update = "adambc";
   EXPECT_THAT(complaint(options), HasSubstr("the noise in a filtered gradient is not known"));
   options = noisy("dp-sam");
-  options.stages.release = ReleaseKind::banded;
-  EXPECT_THAT(complaint(options), HasSubstr("--release banded"));
+  options.stages.release = "banded";
+  EXPECT_THAT(complaint(options), HasSubstr("`release` banded"));
   options = noisy("dp-adam-ac");
-  options.clip.clipping = Clipping::flat;
+  options.stages.clipping = "flat";
   EXPECT_THAT(complaint(options), HasSubstr("adaptive"));
   options = noisy("dp-is");
-  options.clip.clipping = Clipping::adaptive;
+  options.stages.clipping = "adaptive";
   EXPECT_THAT(complaint(options), HasSubstr("whole gradient"));
   options = noisy("bandmf");
-  options.bands.bands = 4;
+  options.own.of<BandOptions>().bands = 4;
   EXPECT_THAT(complaint(options), HasSubstr("must be at most 1"));
   options = noisy("dp-sgd");
-  options.clip.clipping = Clipping::adaptive;
-  options.adaptive.count_noise = .4;
-  EXPECT_THAT(complaint(options), HasSubstr("--count-noise"));
+  options.stages.clipping = "adaptive";
+  options.own.of<AdaptiveClipOptions>().count_noise = .4;
+  EXPECT_THAT(complaint(options), HasSubstr("`count-noise`"));
   options = noisy("dp-is");
   options.privacy.sample_rate = Schedule::linear(.1, .2);
   EXPECT_THAT(complaint(options), HasSubstr("does not vary"));
   options = noisy("fo-dp-sgd");
-  options.memory.beta = Schedule::list({.9, .8, .7, .6, .5, .4, .3, .2});
-  EXPECT_THAT(complaint(options), HasSubstr("--beta"));
+  options.own.of<FractionalOptions>().beta = Schedule::list({.9, .8, .7, .6, .5, .4, .3, .2});
+  EXPECT_THAT(complaint(options), HasSubstr("`beta`"));
   options = noisy("dp-sgd");
   options.privacy.noise_multiplier = Schedule::linear(1, 0);
   EXPECT_THAT(complaint(options), HasSubstr("above 0"));
-  options = noisy("dp-sgd");
-  options.memory.denoise = Denoise::shrink;
-  EXPECT_THAT(complaint(options), HasSubstr("--denoise"));
 }
 
 TEST(Methods, AveragesAreEvaluatedAndTrainingGoesOnFromTheLastParameters) {
-  for (Averaging kind : {Averaging::ema, Averaging::polynomial}) {
+  for (const char* kind : {"ema", "polynomial"}) {
     PrivateOptions plain = noisy("dp-sgd"), averaged = plain;
-    averaged.averaging = {.averaging = kind, .averaging_decay = .5};
+    averaged.stages.averaging = kind;
+    averaged.own.of<EmaOptions>().averaging_decay = .5;
     SmallRun a(problem(), start(), plain), b(problem(), start(), averaged);
     while (!a.steps().done()) {
       a.steps().step();

@@ -1,6 +1,6 @@
-// Every method of methods.md sections 1-4 in plain double arithmetic for the case in which nothing is random: all noise 0, every row in
-// every lot (q = 1, L = N; the banded release with b > 1: q = 1/b, the rows of one group in turn). Dense per-example gradients, standard
-// library only, no code of the library: the independent judge the library is compared with step by step.
+// Every method of docs/methods.md in plain double arithmetic for the case in which nothing is random: all noise is 0 and every row is in
+// every lot (q = 1, L = N; with a banded release of b > 1 bands q = 1/b, and the rows of one group come in turn). Per-example gradients are
+// dense and no code of the library is used, so that the library can be compared with it step by step.
 #pragma once
 
 #include <algorithm>

@@ -31,6 +31,7 @@ class SmallRun {
   }
 
   PrivateSteps& steps() { return *steps_; }
+  const PrivateSteps& steps() const { return *steps_; }
   std::vector<float> theta() const { return {steps_->parameters().begin(), steps_->parameters().end()}; }
   std::vector<float> averaged() {
     return steps_->at_average([&] { return theta(); });

@@ -8,8 +8,8 @@ extern const MethodEntry kBandMf = {
     .summary = "DP-SGD with noise correlated over b steps so that it cancels, and records that take part every b-th step at most",
     .formula = "xi_t = (z_t - sum_{k<b} c_k*xi_{t-k})/c_0;  S_t = s_t + sigma*C*xi_t;  theta <- theta - lr*S_t/L",
     .event = "SGM(b*q, sigma) for b steps together",
-    .release = ReleaseKind::banded,
-    .defaults = {{{"lr", "4"}}},
+    .release = "banded",
+    .defaults = {{"lr", "4"}},
     .source = "Choquette-Choo et al., (Amplified) Banded Matrix Factorization, NeurIPS 2023",
     .reading =
         "c is the square root of the prefix-sum matrix cut to b bands and scaled to norm 1; a record's group is its slot modulo b, sampled "

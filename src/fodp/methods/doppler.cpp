@@ -8,8 +8,8 @@ extern const MethodEntry kDoppler = {
     .summary = "DP-SGD's releases through a low-pass filter: the noise is white, the signal slow",
     .formula = "m_t = -sum_r a_r*m_{t-r} + sum_r b_r*g_{t-r}, over the same filter of ones;  theta <- theta - lr*m_t",
     .event = "SGM(q, sigma)",
-    .filter = FilterKind::low_pass,
-    .defaults = {{{"lr", ".02"}}},
+    .filter = "low-pass",
+    .defaults = {{"lr", ".02"}},
     .source = "Zhang et al., DOPPLER: Differentially Private Optimizers with Low-pass Filter for Privacy Noise Reduction, NeurIPS 2024",
     .reading =
         "zero initial state, and division by the filter's answer to ones as bias correction. Descent through the published second-order "

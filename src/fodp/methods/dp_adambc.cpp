@@ -9,8 +9,8 @@ extern const MethodEntry kDpAdamBc = {
     .summary = "DP-Adam with the known variance of the noise subtracted from the second moment",
     .formula = "m, v as DP-Adam;  Phi = (sigma*C/L)^2;  theta <- theta - lr*mhat/sqrt(max(vhat - Phi, floor))",
     .event = "SGM(q, sigma)",
-    .update = UpdateKind::adambc,
-    .defaults = {{{"lr", ".005"}}},
+    .update = "adambc",
+    .defaults = {{"lr", ".005"}},
     .source = "Tang, Shpilevskiy and Lecuyer, DP-AdamBC: Your DP-Adam Is Actually DP-SGD, AAAI 2024",
     .reading =
         "the floor is 1e-6 here (--adambc-floor). On a release with fractional memory Phi is that release's noise variance, by linearity "

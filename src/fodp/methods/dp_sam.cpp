@@ -8,7 +8,7 @@ namespace {
 
 class DpSam : public Method {
  public:
-  explicit DpSam(const MethodContext& context) : rho_(*context.sharpness.rho) {}
+  explicit DpSam(const RunContext& context) : rho_(*context.options.of<SharpnessOptions>().rho) {}
 
   void step(Step& s) override {
     Lot lot = s.sample({.queries = 2});
@@ -30,8 +30,8 @@ extern const MethodEntry kDpSam = {
     .event = "SGM(q, sigma), both releases together",
     .queries_per_step = 2,
     .sums_per_step = 2,
-    .own = OwnOptions::sharpness,
-    .defaults = {{{"lr", "4"}, {"rho", ".05"}}},
+    .options = {reads<SharpnessOptions>()},
+    .defaults = {{"lr", "4"}, {"rho", ".05"}},
     .source = "Foret et al., Sharpness-Aware Minimization, ICLR 2021; private as in Park et al., ICML 2023",
     .reading =
         "one lot serves both queries, each at sqrt(2)*sigma, which keeps DP-SGD's epsilon. With memory each query has a memory of its own; "
@@ -40,7 +40,7 @@ extern const MethodEntry kDpSam = {
     .alias_reason =
         "the FO-DP-SGD paper's text calls this baseline SA-DP-SGD and its tables print DP-SAM in that place; simulated annealing is "
         "annealed-dp-sgd",
-    .make = [](const MethodContext& context) -> std::unique_ptr<Method> { return std::make_unique<DpSam>(context); },
+    .make = [](const RunContext& context) -> std::unique_ptr<Method> { return std::make_unique<DpSam>(context); },
 };
 
 }  // namespace fodp

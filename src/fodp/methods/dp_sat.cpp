@@ -8,7 +8,7 @@ namespace {
 
 class DpSat : public Method {
  public:
-  explicit DpSat(const MethodContext& context) : rho_(*context.sharpness.rho) {}
+  explicit DpSat(const RunContext& context) : rho_(*context.options.of<SharpnessOptions>().rho) {}
 
   void step(Step& s) override {
     Lot lot = s.sample();
@@ -17,6 +17,8 @@ class DpSat : public Method {
     last_.assign(release.values().begin(), release.values().end());
     s.update(release);
   }
+
+  void state(StateVisitor& visit) override { visit("last", last_); }
 
  private:
   double rho_;
@@ -30,11 +32,11 @@ extern const MethodEntry kDpSat = {
     .summary = "sharpness-aware: the gradient is taken where the previous release would climb to",
     .formula = "e = rho*S_{t-1}/|S_{t-1}| (0 at first);  S_t = s_t(theta + e) + sigma*C*Z_t;  theta <- theta - lr*S_t/L",
     .event = "SGM(q, sigma)",
-    .own = OwnOptions::sharpness,
-    .defaults = {{{"lr", "4"}, {"rho", ".03"}}},
+    .options = {reads<SharpnessOptions>()},
+    .defaults = {{"lr", "4"}, {"rho", ".03"}},
     .source = "Park et al., Differentially Private Sharpness-Aware Training, ICML 2023",
     .reading = "the climb is along the release itself, before any filter.",
-    .make = [](const MethodContext& context) -> std::unique_ptr<Method> { return std::make_unique<DpSat>(context); },
+    .make = [](const RunContext& context) -> std::unique_ptr<Method> { return std::make_unique<DpSat>(context); },
 };
 
 }  // namespace fodp

@@ -16,14 +16,14 @@ class PlainStep : public Method {
 
 }  // namespace
 
-std::unique_ptr<Method> make_plain_step(const MethodContext&) { return std::make_unique<PlainStep>(); }
+std::unique_ptr<Method> make_plain_step(const RunContext&) { return std::make_unique<PlainStep>(); }
 
 extern const MethodEntry kDpSgd = {
     .name = "dp-sgd",
     .summary = "clip each example's gradient, sum over a Poisson lot, add Gaussian noise, descend",
     .formula = "S_t = s_t + sigma*C*Z_t;  theta <- theta - lr*S_t/L",
     .event = "SGM(q, sigma)",
-    .defaults = {{{"lr", "4"}}},
+    .defaults = {{"lr", "4"}},
     .source = "Abadi et al., Deep Learning with Differential Privacy, CCS 2016",
     .reading =
         "Poisson lots; sums are divided by the expected lot L, never by the realised one; an empty lot is noised, steps and is charged.",

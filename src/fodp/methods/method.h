@@ -1,33 +1,19 @@
 // A training method: in which order a step uses the four verbs, and at which point. Which mechanism releases, what filters the releases and
-// which rule updates are stages of the run (training/options.h): a method names those it is known for, and any other may be asked for. The
+// which rule updates are stages of the run (stages/stage.h): a method names those it is known for, and any other may be asked for. The
 // table in table.cpp lists the methods, once.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "fodp/accounting/event.h"
-#include "fodp/mechanism/release_options.h"
-#include "fodp/methods/own_options.h"
+#include "fodp/base/state.h"
 #include "fodp/methods/step.h"
-#include "fodp/update/filter.h"
-#include "fodp/update/update.h"
+#include "fodp/stages/stage.h"
 
 namespace fodp {
-
-// What a method is told before a run: public constants only.
-struct MethodContext {
-  std::int64_t train_examples = 1, steps = 1, steps_per_epoch = 1;
-  double sample_rate = 1, expected_lot = 1, clip_norm = 1;
-  double noise_multiplier = 0;  // sigma
-  SharpnessOptions sharpness;
-  KalmanOptions kalman;
-  AnnealingOptions annealing;
-  ImportanceOptions importance;
-};
 
 class Method {
  public:
@@ -38,10 +24,13 @@ class Method {
   virtual double charged_rate(double sample_rate) const { return sample_rate; }
   // What a run costs besides its sums.
   virtual Events more_events() const { return {}; }
+
+  // What it carries from one step to the next.
+  virtual void state(StateVisitor& /*visit*/) {}
 };
 
 // Sample, clip, release, update: the step of every method that differs from DP-SGD in its stages only.
-std::unique_ptr<Method> make_plain_step(const MethodContext& context);
+std::unique_ptr<Method> make_plain_step(const RunContext& context);
 
 struct MethodEntry {
   struct Default {
@@ -54,22 +43,27 @@ struct MethodEntry {
   std::string_view event;             // what a step costs
   std::int64_t queries_per_step = 1;  // of the training data
   std::int64_t sums_per_step = 1;     // those of them that are gradient sums
-  ReleaseKind release = ReleaseKind::gaussian;
-  FilterKind filter = FilterKind::none;
-  UpdateKind update = UpdateKind::sgd;
-  OwnOptions own = OwnOptions::none;
-  std::array<Default, 6> defaults = {};  // where they are not those of every run; lr always
-  bool own_sampling = false;             // draws lots of its own: takes no cyclic sampling and no varying rate
-  bool needs_adaptive_clipping = false;
+  // The stages it is made of; empty for the first of the stage's table.
+  std::string_view release = {}, filter = {}, update = {}, clipping = {}, averaging = {};
+  std::vector<Reads> options = {};
+  std::vector<Default> defaults = {};  // as a user would type them, where they are not those of every run; lr always
+  bool own_sampling = false;           // draws lots of its own: takes no cyclic sampling and no rate or noise that varies
+  bool weighs_rows = false;            // rows count with a length of its own, not with that of their clipped gradients
+  std::string_view other_noise = {};   // the option that makes its other query cheaper
   std::string_view source;
-  std::string_view reading;  // what the source leaves open, and how it is read here; empty if nothing
+  std::string_view reading = {};  // what the source leaves open, and how it is read here; empty if nothing
   std::string_view alias = {}, alias_reason = {};
-  std::unique_ptr<Method> (*make)(const MethodContext&) = make_plain_step;
+  void (*fill)(OptionSet& options, const RunContext& context) = nullptr;  // as in stages/stage.h
+  void (*check)(const RunContext& context) = nullptr;
+  std::unique_ptr<Method> (*make)(const RunContext& context) = make_plain_step;
 
-  std::string_view standard(std::string_view option) const;  // empty if it is that of every run
+  std::string_view standard(std::string_view option) const;  // its own default; empty if it is that of every run
 };
 
-std::span<const MethodEntry> method_table();
+Table<MethodEntry> method_table();
 const MethodEntry& find_method(std::string_view name);  // or alias; InputError with the nearest name
+
+// A check for methods that steer by the noisy count of unclipped rows.
+void check_rows_are_counted(const RunContext& context);
 
 }  // namespace fodp

@@ -8,8 +8,8 @@ extern const MethodEntry kPostFmDpSgd = {
     .summary = "DP-SGD's release; the fractional memory of past releases is blended in afterwards, as post-processing",
     .formula = "y_t = (s_t + sigma*C*Z_t)/L;  v_t = beta*y_t + (1-beta)*sum_j ahat_{t,j}*y_{t-j};  theta <- theta - lr*v_t",
     .event = "SGM(q, sigma)",
-    .filter = FilterKind::memory,
-    .defaults = {{{"lr", "4"}}},
+    .filter = "memory",
+    .defaults = {{"lr", "4"}},
     .source = "Partohaghighi and Marcia, Deep Learning under Fractional-Order Differential Privacy, arXiv 2605.09890, A.3",
     .reading = "the weights are FO-DP-SGD's on the transcript of y, with kappa and zeta divided by L; beta does not change the charge.",
 };

@@ -12,8 +12,8 @@ extern const MethodEntry kSmaDpSgd = {
         "Psi = min(xi, |mu|/|v|);  omega = 1-exp(-t/tau_w);  S_t = beta*s_t + (1-beta)*omega*Gamma*Psi*v + sigma*C*Z_t;  "
         "theta <- theta - lr*S_t/L",
     .event = "SGM(q, sigma/beta)",
-    .release = ReleaseKind::spectral,
-    .defaults = {{{"lr", "4"}, {"group-clip", "shared"}}},
+    .release = "spectral",
+    .defaults = {{"lr", "4"}, {"group-clip", "shared"}},
     .source = "Partohaghighi and Marcia, SMA-DP: Spectral Memory-Aware Differential Privacy for Deep Learning, arXiv 2605.20450",
     .reading =
         "each of G layers is clipped to C/sqrt(G), which keeps the charge at sigma/beta; --group-clip each is the literal text, every "

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fodp/data/sampling.h"
-#include "fodp/gradients/clipped_sum.h"
+#include "fodp/gradients/query.h"
 #include "fodp/mechanism/mechanism.h"
 
 namespace fodp {
@@ -32,11 +32,8 @@ class Step {
   virtual Lot sample(const LotOptions& options) = 0;
 
   virtual ClippedSum clipped_sum(const Lot& lot) = 0;  // of per-example gradients at the present parameters
-  // DP-IS: rows kept with probability |gbar|/C, each counting with this length.
-  virtual ClippedSum importance_sum(const Lot& lot, double length) = 0;
-  // Numbers by themselves: the sum of the clipped norms; the mean loss now minus that at `before`, clipped to [-bound, bound].
-  virtual ClippedSum norm_total(const Lot& lot, double noise_multiplier) = 0;
-  virtual ClippedSum loss_change(const Lot& lot, std::span<const float> before, double bound, double noise_multiplier) = 0;
+  // What a query of the method's own asks of the rows (gradients/query.h).
+  virtual ClippedSum clipped_sum(const Lot& lot, const Query& query) = 0;
 
   virtual Release release(ClippedSum sum) = 0;  // by the run's mechanism; PrivacyError if the budget would be passed
 

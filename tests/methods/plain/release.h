@@ -1,5 +1,5 @@
-// From per-example gradients to the released sum S_t when no noise is drawn: clipping, and the memory of sections 1 and 2 as it stands on
-// the page: every vector formed, every norm taken.
+// From per-example gradients to the released sum S_t when no noise is drawn: clipping, and the memories of FO-DP-SGD (arXiv 2605.09890, eq.
+// 4 to 9) and SMA-DP-SGD (arXiv 2605.20450) as the papers write them, with every vector formed and every norm taken.
 #pragma once
 
 #include <algorithm>
@@ -118,7 +118,7 @@ inline Vector normalised(Vector logs) {
   return logs;
 }
 
-// beta*x + (1-beta)*u, u the memory of section 1: FO's query on sums, Post-FM's filter on gradients.
+// beta*x + (1-beta)*u, with u FO-DP-SGD's memory (eq. 9). On sums it is FO-DP-SGD's query, on gradients Post-FM's filter.
 class Memory {
  public:
   Memory(const Settings& settings, double kappa, double zeta)
@@ -176,7 +176,7 @@ class Memory {
   History history_;
 };
 
-// The spectral memory of section 2 for one group.
+// SMA-DP-SGD's memory for one group of parameters.
 class SpectralGroup {
  public:
   SpectralGroup(const Settings& settings, const Group& group)

@@ -1,5 +1,5 @@
-// What a method of methods.md sections 1-4 takes when nothing is random, with that page's defaults, and the table that says which stages a
-// method is made of. An empty optional stands for the method's own choice.
+// The options that matter to a method of docs/methods.md when nothing is random, with the program's defaults, and the table that says which
+// stages a method is made of. An empty optional stands for the method's own choice.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ enum class MomentumForm { ema, heavy_ball };
 enum class Averaging { none, ema, polynomial };
 
 struct Settings {
-  std::string method = "fo-dp-sgd";  // a name of interface.md's --method
+  std::string method = "fo-dp-sgd";  // a name of `fodp methods`
   std::int64_t steps = 10;
   double lr = .8;
   LrDecay lr_decay = LrDecay::none;
@@ -136,7 +136,7 @@ inline Stages stages_of(const std::string& method) {
   return found->second;
 }
 
-// Pairings that methods.md gives no meaning, or that are not deterministic.
+// Refuses pairings that docs/methods.md gives no meaning, and those that are not deterministic.
 inline void refuse_undefined(const Stages& stages, std::int64_t bands) {
   const bool remembers = stages.release == Release::fractional || stages.release == Release::spectral;
   if (stages.step == Step::two_queries && remembers) throw std::invalid_argument("plain: two queries a step on a release with memory");

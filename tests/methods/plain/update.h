@@ -1,4 +1,4 @@
-// From the released gradient to the parameters, all of it post-processing: the filters of sections 3 and 4, the update rules, and the
+// From the released gradient to the parameters, all of it post-processing: the filters of docs/methods.md, the update rules, and the
 // averages of the parameters taken for evaluation.
 #pragma once
 
