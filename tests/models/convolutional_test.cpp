@@ -6,6 +6,7 @@
 #include <torch/nn/modules/pooling.h>
 #include <torch/utils.h>
 
+#include "clipping.h"
 #include "fodp/base/check.h"
 #include "fodp/gradients/mixing.h"
 #include "fodp/models/model.h"
@@ -80,7 +81,7 @@ TEST(Resnet, HasTheLayersOfResNet20) {
 TEST(Resnet, CanBeTrainedPrivately) {
   const Model model = make_model({.model = ModelKind::resnet}, kGrey);
   FlatParameters flat(*model.module);
-  const Clipper clipper(
+  const testing::TestClipper clipper(
       *model.module, flat, [&](const at::Tensor& x, const at::Tensor&) { return model.forward(x).square().sum(1); }, {}, 128);
   EXPECT_NO_THROW(check_rows_do_not_mix(clipper, *model.module, {torch::zeros({1, 1, 28, 28}), at::Tensor()}));
 }

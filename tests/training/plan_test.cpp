@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "fodp/base/check.h"
+#include "fodp/mechanism/kernel.h"
+#include "fodp/training/run_directory.h"
 
 namespace fodp {
 namespace {
@@ -32,11 +34,11 @@ TrainOptions with_privacy(PrivacyOptions privacy) {
 TEST(Plan, TheBudgetIsMetFromBelowAndNotWasted) {
   for (double epsilon : {.5, 3.0, 8.0}) {
     const Plan plan = make_plan(with_privacy({.epsilon = epsilon}), kPublished);
-    EXPECT_LE(plan.spent.epsilon, epsilon);
-    EXPECT_GT(plan.spent.epsilon, .999 * epsilon);
-    EXPECT_LT(plan.spent_ideal.epsilon, plan.spent.epsilon);
-    EXPECT_LT(plan.spent.epsilon / plan.spent_ideal.epsilon, 1.01);
-    ASSERT_TRUE(plan.budget);
+    EXPECT_LE(plan.spent().epsilon, epsilon);
+    EXPECT_GT(plan.spent().epsilon, .999 * epsilon);
+    EXPECT_LT(plan.spent_ideal().epsilon, plan.spent().epsilon);
+    EXPECT_LT(plan.spent().epsilon / plan.spent_ideal().epsilon, 1.01);
+    ASSERT_TRUE(plan.budget());
     EXPECT_TRUE(plan.is_private());
   }
 }
@@ -44,56 +46,56 @@ TEST(Plan, TheBudgetIsMetFromBelowAndNotWasted) {
 TEST(Plan, PapersSettingCostsWhatThePaperSays) {
   TrainOptions options = with_privacy({.noise_multiplier = 1.1, .sample_rate = .04, .epochs = 250});
   options.data.data = "cifar-10";
-  options.memory.beta = .9;
+  options.own.of<FractionalOptions>().beta = .9;
   const Plan plan = make_plan(options, {5000, 2000});
-  EXPECT_EQ(plan.steps, 6250);
+  EXPECT_EQ(plan.steps(), 6250);
   EXPECT_EQ(plan.expected_lot(), Schedule(200));
-  EXPECT_EQ(plan.parameters, 199082);
-  EXPECT_NEAR(plan.spent_ideal.epsilon, 17.4397, .001);
-  ASSERT_EQ(plan.events.size(), 1u);
-  EXPECT_EQ(plan.events[0].event.ideal(), Event::poisson_gaussian(.04, 1.1 / .9));
-  EXPECT_EQ(plan.events[0].count, 6250);
-  options.run.method = "dp-sgd";
-  EXPECT_NEAR(make_plan(options, {5000, 2000}).spent_ideal.epsilon, 21.1325, .001);
+  EXPECT_EQ(plan.parameters(), 199082);
+  EXPECT_NEAR(plan.spent_ideal().epsilon, 17.4397, .001);
+  ASSERT_EQ(plan.events().size(), 1u);
+  EXPECT_EQ(plan.events()[0].event.ideal(), Event::poisson_gaussian(.04, 1.1 / .9));
+  EXPECT_EQ(plan.events()[0].count, 6250);
+  options.method = "dp-sgd";
+  EXPECT_NEAR(make_plan(options, {5000, 2000}).spent_ideal().epsilon, 21.1325, .001);
 }
 
 TEST(Plan, LotAndEpochsAreTheSameAsRateAndSteps) {
   const Plan plan = make_plan(with_privacy({.lot = 600, .epochs = 2}), kPublished);
-  EXPECT_DOUBLE_EQ(plan.sample_rate.first(), .01);
-  EXPECT_EQ(plan.steps, 200);
-  EXPECT_EQ(plan.eval_every, 100);
+  EXPECT_DOUBLE_EQ(plan.sample_rate().first(), .01);
+  EXPECT_EQ(plan.steps(), 200);
+  EXPECT_EQ(plan.eval_every(), 100);
 }
 
 TEST(Plan, WhatContradictsItselfIsRefused) {
-  EXPECT_THAT(complaint(with_privacy({.sample_rate = .1, .lot = 10})), HasSubstr("--sample-rate and --lot"));
-  EXPECT_THAT(complaint(with_privacy({.steps = 1, .epochs = 1})), HasSubstr("--steps and --epochs"));
-  EXPECT_THAT(complaint(with_privacy({.epsilon = 1, .noise_multiplier = 1})), HasSubstr("--epsilon and --noise-multiplier"));
+  EXPECT_THAT(complaint(with_privacy({.sample_rate = .1, .lot = 10})), HasSubstr("`sample-rate` and `lot`"));
+  EXPECT_THAT(complaint(with_privacy({.steps = 1, .epochs = 1})), HasSubstr("`steps` and `epochs`"));
+  EXPECT_THAT(complaint(with_privacy({.epsilon = 1, .noise_multiplier = 1})), HasSubstr("`epsilon` and `noise-multiplier`"));
   EXPECT_THAT(complaint(with_privacy({.lot = 60001})), HasSubstr("60000"));
   EXPECT_THAT(complaint(with_privacy({.epsilon = .01, .sample_rate = 1, .steps = 1000000000})), HasSubstr("cannot be met"));
 }
 
 TEST(Plan, NoNoiseIsInfiniteAndNotPrivate) {
   const Plan plan = make_plan(with_privacy({.noise_multiplier = 0}), kPublished);
-  EXPECT_TRUE(std::isinf(plan.spent.epsilon));
-  EXPECT_TRUE(std::isinf(plan.spent_ideal.epsilon));
+  EXPECT_TRUE(std::isinf(plan.spent().epsilon));
+  EXPECT_TRUE(std::isinf(plan.spent_ideal().epsilon));
   EXPECT_FALSE(plan.is_private());
 }
 
 TEST(Plan, InsecureOptionsMarkTheRun) {
   TrainOptions options;
-  options.run.insecure_seed = 1;
-  options.run.insecure_diagnostics = true;
-  EXPECT_EQ(make_plan(options, kPublished).insecure.size(), 2u);
+  options.insecure_seed = 1;
+  options.insecure_diagnostics = true;
+  EXPECT_EQ(make_plan(options, kPublished).insecure().size(), 2u);
 }
 
 TEST(Plan, WarnsOfAWeakGuarantee) {
-  EXPECT_TRUE(make_plan({}, kPublished).warnings.empty());
-  EXPECT_THAT(make_plan(with_privacy({.delta = 1e-4}), kPublished).warnings, ::testing::ElementsAre(HasSubstr("delta")));
-  EXPECT_THAT(make_plan(with_privacy({.epsilon = 11}), kPublished).warnings, ::testing::ElementsAre(HasSubstr("above 10")));
+  EXPECT_TRUE(make_plan({}, kPublished).warnings().empty());
+  EXPECT_THAT(make_plan(with_privacy({.delta = 1e-4}), kPublished).warnings(), ::testing::ElementsAre(HasSubstr("delta")));
+  EXPECT_THAT(make_plan(with_privacy({.epsilon = 11}), kPublished).warnings(), ::testing::ElementsAre(HasSubstr("above 10")));
 }
 
 TEST(Plan, ResolvedOptionsLeaveNothingOpenThatApplies) {
-  const nlohmann::ordered_json config = to_json(make_plan({}, kPublished).options);
+  const nlohmann::ordered_json config = config_json(make_plan({}, kPublished));
   for (const char* name : {"lr", "noise_multiplier", "epsilon", "sample_rate", "lot", "steps", "epochs", "init_seed", "eval_every",
                            "train_size", "beta", "kappa", "zeta", "threads"})
     EXPECT_TRUE(config.at(name).is_number()) << name;
@@ -102,14 +104,14 @@ TEST(Plan, ResolvedOptionsLeaveNothingOpenThatApplies) {
 TEST(Plan, SpeedOptionsChangeNeitherNoiseNorCost) {
   TrainOptions small;
   small.speed.physical_batch = 7;
-  EXPECT_EQ(make_plan(small, kPublished).noise_multiplier, make_plan({}, kPublished).noise_multiplier);
-  EXPECT_EQ(make_plan(small, kPublished).spent.epsilon, make_plan({}, kPublished).spent.epsilon);
+  EXPECT_EQ(make_plan(small, kPublished).noise_multiplier(), make_plan({}, kPublished).noise_multiplier());
+  EXPECT_EQ(make_plan(small, kPublished).spent().epsilon, make_plan({}, kPublished).spent().epsilon);
 }
 
 TEST(Plan, SlackStaysBelowAQuarterPercent) {
   const Plan plan = make_plan({}, kPublished);
-  EXPECT_GT(plan.slack, 0);
-  EXPECT_LE(plan.slack, .0025);
+  EXPECT_GT(plan.slack(), 0);
+  EXPECT_LE(plan.slack(), .0025);
 }
 
 }  // namespace

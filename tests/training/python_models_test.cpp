@@ -7,14 +7,16 @@
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
+#include "fodp/files/state_dict.h"
 #include "fodp/models/model.h"
-#include "fodp/training/state_dict.h"
+#include "python.h"
 
 namespace fodp {
 namespace {
 
 TEST(PythonModels, TheLinesOfTheDocsLoadEveryModel) {
-  if (std::system("/usr/bin/python3 -c 'import torch' 2>/dev/null") != 0) GTEST_SKIP() << "needs Debian's python3-torch";
+  const std::string python = testing::python_with("torch");
+  if (python.empty()) GTEST_SKIP() << "needs Python's torch";
   const std::filesystem::path source = FODP_SOURCE_DIR;
   const auto folder = std::filesystem::temp_directory_path() / ("fodp_python_models_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
@@ -35,7 +37,7 @@ TEST(PythonModels, TheLinesOfTheDocsLoadEveryModel) {
     save_state_dict(parameters, folder / "model.pt");
     const at::Tensor inputs = torch::randn({3, shape.channels, shape.height, shape.width});
     save_state_dict({{"inputs", inputs}, {"outputs", model.forward(inputs)}}, folder / "values.pt");
-    const std::string command = "/usr/bin/python3 '" + (source / "tests/training/python_loads_models.py").string() + "' '" +
+    const std::string command = python + " '" + (source / "tests/training/python_loads_models.py").string() + "' '" +
                                 (source / "docs/models.md").string() + "' '" + expression + "' '" + (folder / "model.pt").string() + "' '" +
                                 (folder / "values.pt").string() + "'";
     EXPECT_EQ(std::system(command.c_str()), 0) << expression;

@@ -29,14 +29,13 @@ TrainOptions small_options() {
   options.privacy.noise_multiplier = 1;
   options.privacy.epsilon.reset();
   options.update.lr = .8;
-  options.run.insecure_seed = 4;
+  options.insecure_seed = 4;
   options.speed.threads = 2;
   return options;
 }
 
 std::vector<float> trained(const TrainOptions& options, const Dataset& data) {
-  const Plan plan = make_plan(options, {data.train.size(), data.test.size()});
-  Trainer trainer(plan, data);
+  Trainer trainer(make_plan(options, {data.train.size(), data.test.size()}), data);
   trainer.run();
   std::vector<float> values;
   for (const NamedTensor& part : trainer.state())
@@ -56,7 +55,7 @@ Vector algorithm_one(const TrainOptions& options, const Dataset& data, const std
   for (std::int64_t i = 0; i < rows; ++i) all[i] = i;
   const at::Tensor inputs = data.train.inputs(all).to(at::kDouble), targets = data.train.targets(all);
   const double clip = options.clip.clip_norm;
-  DenseFractional memory(resolve(options.memory, clip, 0));
+  DenseFractional memory(resolve(options.own.of<FractionalOptions>(), clip, 0));
   for (std::int64_t t = 0; t < *options.privacy.steps; ++t) {
     std::int64_t offset = 0;
     {
@@ -68,10 +67,13 @@ Vector algorithm_one(const TrainOptions& options, const Dataset& data, const std
     }
     Vector sum(theta.size(), 0.0);
     for (const Vector& gradient : gradients_one_by_one(*model, rows, [&](std::int64_t row) {
-           return row_cross_entropy(model->forward(inputs.slice(0, row, row + 1)), targets.slice(0, row, row + 1)).sum();
+           return objective_table()
+               .front()
+               ->row_losses(model->forward(inputs.slice(0, row, row + 1)), targets.slice(0, row, row + 1))
+               .sum();
          })) {
       const double length = testing::norm(gradient);
-      const double factor = options.clip.rule() == Clipping::flat ? std::min(1.0, clip / length) : clip / (length + .01);
+      const double factor = options.stages.clipping.value_or("flat") == "flat" ? std::min(1.0, clip / length) : clip / (length + .01);
       for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += factor * gradient[k];
     }
     const Vector released = memory.release(sum, Vector(sum.size(), 0.0));
@@ -97,44 +99,45 @@ TEST(Trainer, FollowsAlgorithmOneForEveryKernel) {
   for (Kernel kernel : {Kernel::current, Kernel::uniform, Kernel::exponential, Kernel::tempered, Kernel::confidence, Kernel::grunwald})
     for (std::int64_t origin : {0, 1}) {
       TrainOptions c = options;
-      c.memory.kernel = kernel;
-      c.memory.lag_origin = origin;
+      c.own.of<FractionalOptions>().kernel = kernel;
+      c.own.of<FractionalOptions>().lag_origin = origin;
       cases.push_back(c);
-      c.memory = {.alpha = .4,
-                  .window = 3,
-                  .lambda = .3,
-                  .tau = .8,
-                  .gamma = .6,
-                  .kappa = 2,
-                  .zeta = ConfidenceScale{.value = 9},
-                  .stability = .2,
-                  .kernel = kernel,
-                  .kernel_decay = .7,
-                  .lag_origin = origin};
-      if (kernel != Kernel::current) c.memory.beta = .55;
+      c.own.of<FractionalOptions>() = {.alpha = .4,
+                                       .window = 3,
+                                       .lambda = .3,
+                                       .tau = .8,
+                                       .gamma = .6,
+                                       .kappa = 2,
+                                       .zeta = ConfidenceScale{.value = 9},
+                                       .stability = .2,
+                                       .kernel = kernel,
+                                       .kernel_decay = .7,
+                                       .lag_origin = origin};
+      if (kernel != Kernel::current) c.own.of<FractionalOptions>().beta = .55;
       c.clip.clip_norm = .4;
       c.update.lr_decay = LearningRateDecay::cosine;
       cases.push_back(c);
     }
   cases.push_back(options);
-  cases.back().clip.clipping = Clipping::automatic;
+  cases.back().stages.clipping = "automatic";
 
   for (const TrainOptions& c : cases) {
     const Vector expected = algorithm_one(c, data, start);
     const std::vector<float> end = trained(c, data);
     double squared = 0;
     for (std::size_t k = 0; k < end.size(); ++k) squared += std::pow(end[k] - start[k] - expected[k], 2);
-    EXPECT_LT(std::sqrt(squared), 1e-4 * testing::norm(expected)) << enum_name(c.memory.kernel) << " " << c.memory.lag_origin;
+    EXPECT_LT(std::sqrt(squared), 1e-4 * testing::norm(expected))
+        << enum_name(c.own.of<FractionalOptions>().kernel) << " " << c.own.of<FractionalOptions>().lag_origin;
   }
 }
 
 TEST(Trainer, BetaOneIsDpSgdBitForBit) {
   const Dataset data = small_data();
   TrainOptions plain = small_options(), memory = plain;
-  plain.run.method = "dp-sgd";
-  memory.memory.beta = 1;
+  plain.method = "dp-sgd";
+  memory.own.of<FractionalOptions>().beta = 1;
   EXPECT_EQ(trained(plain, data), trained(memory, data));
-  memory.memory.beta = .9;
+  memory.own.of<FractionalOptions>().beta = .9;
   EXPECT_NE(trained(plain, data), trained(memory, data));
 }
 
@@ -147,7 +150,7 @@ TEST(Trainer, ASeedRepeatsBitForBitAtAnyNumberOfThreads) {
     options.speed.threads = threads;
     EXPECT_EQ(first, trained(options, data)) << threads;
   }
-  options.run.insecure_seed = 5;
+  options.insecure_seed = 5;
   options.run.init_seed = 4;  // the same start, other noise
   EXPECT_NE(first, trained(options, data));
 }
@@ -155,7 +158,7 @@ TEST(Trainer, ASeedRepeatsBitForBitAtAnyNumberOfThreads) {
 TEST(Trainer, WithoutASeedNoiseIsFresh) {
   const Dataset data = small_data();
   TrainOptions options = small_options();
-  options.run.insecure_seed.reset();
+  options.insecure_seed.reset();
   options.run.init_seed = 4;
   EXPECT_NE(trained(options, data), trained(options, data));
 }
@@ -179,20 +182,22 @@ TEST(Trainer, EveryStepIsChargedEmptyLotsToo) {
   TrainOptions options = small_options();
   options.privacy.sample_rate = .001;
   options.privacy.steps = 40;
-  const Plan plan = make_plan(options, {20, 10});
-  const Result result = Trainer(plan, data).run();
+  Trainer trainer(make_plan(options, {20, 10}), data);
+  const Plan& plan = trainer.plan();
+  const Result result = trainer.run();
   EXPECT_EQ(total_count(result.events), 40);
-  EXPECT_EQ(result.events, plan.events);
-  EXPECT_EQ(result.spent.epsilon, plan.spent.epsilon);
+  EXPECT_EQ(result.events, plan.events());
+  EXPECT_EQ(result.spent.epsilon, plan.spent().epsilon);
 }
 
 TEST(Trainer, StoppingEarlyCostsWhatWasDone) {
   const Dataset data = small_data();
-  const Plan plan = make_plan(small_options(), {60, 40});
-  const Result result = Trainer(plan, data).run({.stepped = [](const Progress& progress) { return progress.step < 2; }});
+  Trainer trainer(make_plan(small_options(), {60, 40}), data);
+  const Plan& plan = trainer.plan();
+  const Result result = trainer.run({.stepped = [](const Progress& progress) { return progress.step < 2; }});
   EXPECT_EQ(result.steps, 2);
   EXPECT_EQ(total_count(result.events), 2);
-  EXPECT_LT(result.spent.epsilon, plan.spent.epsilon);
+  EXPECT_LT(result.spent.epsilon, plan.spent().epsilon);
   EXPECT_EQ(result.evaluations.back().step, 2);
 }
 
@@ -200,12 +205,12 @@ TEST(Trainer, DiagnosticsAppearOnlyWhenAskedFor) {
   const Dataset data = small_data();
   TrainOptions options = small_options();
   EXPECT_FALSE(Trainer(make_plan(options, {60, 40}), data).run().evaluations.back().insecure);
-  options.run.insecure_diagnostics = true;
+  options.insecure_diagnostics = true;
   const Result result = Trainer(make_plan(options, {60, 40}), data).run();
   ASSERT_TRUE(result.evaluations.back().insecure);
   EXPECT_GT(result.evaluations.back().insecure->mean_norm, 0);
-  EXPECT_GT(result.evaluations.back().insecure->noise_norm, 0);
-  EXPECT_GT(result.evaluations.back().insecure->memory_norm, 0);
+  EXPECT_GT(result.evaluations.back().insecure->parts->noise, 0);
+  EXPECT_GT(result.evaluations.back().insecure->parts->memory, 0);
 }
 
 TEST(Trainer, LearnsWhatIsEasy) {
@@ -214,7 +219,7 @@ TEST(Trainer, LearnsWhatIsEasy) {
   options.privacy.steps = 60;
   options.privacy.sample_rate = .1;
   const Result result = Trainer(make_plan(options, {2000, 200}), data).run();
-  EXPECT_GT(result.evaluations.back().test_accuracy, .7);  // chance is .1
+  EXPECT_GT(result.evaluations.back().test_metric, .7);  // chance is .1
 }
 
 TEST(Evaluate, CountsByHand) {
@@ -225,8 +230,8 @@ TEST(Evaluate, CountsByHand) {
     return outputs;
   }};
   const auto threes = std::count(test.labels().begin(), test.labels().end(), 3);
-  const TestResult result = evaluate(model, test);
-  EXPECT_DOUBLE_EQ(result.accuracy, double(threes) / 5);
+  const TestResult result = evaluate(model, test, *objective_table().front());
+  EXPECT_DOUBLE_EQ(result.metric, double(threes) / 5);
   EXPECT_NEAR(result.loss, 100.0 * double(5 - threes) / 5, 1e-3);
 }
 
@@ -237,7 +242,7 @@ TEST(Evaluate, RunsInEvalModeAndRestoresEachModule) {
   off->eval();
   const Model model{.module = layers.ptr(), .forward = [&](const at::Tensor& x) { return layers->forward(x); }};
   const Examples test = small_examples(5, 1);
-  EXPECT_EQ(evaluate(model, test).loss, evaluate(model, test).loss);
+  EXPECT_EQ(evaluate(model, test, *objective_table().front()).loss, evaluate(model, test, *objective_table().front()).loss);
   EXPECT_TRUE(layers->is_training());
   EXPECT_TRUE(dropout->is_training());
   EXPECT_FALSE(off->is_training());

@@ -4,20 +4,12 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/eq.h>
 #include <ATen/ops/sum.h>
 #include <torch/nn/module.h>
 
 #include "fodp/gradients/side_by_side.h"
 
 namespace fodp {
-
-at::Tensor row_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
-  return at::cross_entropy_loss(outputs, targets, /*weight=*/{}, at::Reduction::None);
-}
-
 namespace {
 
 // Puts every module into eval mode (no dropout) and each back into the mode it had.
@@ -40,26 +32,29 @@ class EvalMode {
 
 }  // namespace
 
-TestResult evaluate(const Model& model, const Examples& test) {
+TestResult evaluate(const Model& model, const Rows& test, const Objective& objective) {
   constexpr std::int64_t kRows = 64;  // LibTorch's convolutions unfold a whole batch: 0.6 MB a row and thread in the resnet
-  const std::int64_t blocks = (test.size() + kRows - 1) / kRows;
+  const std::int64_t blocks = (test.count() + kRows - 1) / kRows;
   std::vector<double> losses(blocks);
-  std::vector<std::int64_t> hits(blocks);
+  std::vector<std::vector<double>> sums(blocks);
   const SideBySide side_by_side;
   const EvalMode eval_mode(model.module.get());
   at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
     const at::NoGradGuard no_gradients;
     for (std::int64_t b = first; b < last; ++b) {
-      std::vector<std::int64_t> rows(std::min(kRows, test.size() - b * kRows));
+      std::vector<std::int64_t> rows(std::min(kRows, test.count() - b * kRows));
       std::iota(rows.begin(), rows.end(), b * kRows);
-      const at::Tensor outputs = model.forward(test.inputs(rows)), targets = test.targets(rows);
-      losses[b] = row_cross_entropy(outputs, targets).sum(at::kDouble).item<double>();
-      hits[b] = outputs.argmax(1).eq(targets).sum().item<std::int64_t>();
+      const Batch batch = test.gather(rows);
+      const at::Tensor outputs = model.forward(batch.inputs);
+      losses[b] = objective.row_losses(outputs, batch.targets).sum(at::kDouble).item<double>();
+      sums[b] = objective.sums(outputs, batch.targets);
     }
   });
-  const double count = static_cast<double>(test.size());
-  return {.accuracy = static_cast<double>(std::accumulate(hits.begin(), hits.end(), std::int64_t{0})) / count,
-          .loss = std::accumulate(losses.begin(), losses.end(), 0.0) / count};
+  const double count = static_cast<double>(test.count());
+  std::vector<double> total(blocks > 0 ? sums[0].size() : 0, 0.0);
+  for (const auto& of_block : sums)
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += of_block[i];
+  return {.metric = objective.value(total, count), .loss = std::accumulate(losses.begin(), losses.end(), 0.0) / count};
 }
 
 }  // namespace fodp

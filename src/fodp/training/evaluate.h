@@ -1,18 +1,16 @@
-// Accuracy and mean loss of a model on a test set, which is taken as public.
+// The metric and mean loss of a model on test rows, which are taken as public.
 #pragma once
 
-#include "fodp/data/dataset.h"
+#include "fodp/data/rows.h"
 #include "fodp/models/model.h"
+#include "fodp/training/objective.h"
 
 namespace fodp {
 
 struct TestResult {
-  double accuracy, loss;
+  double metric, loss;
 };
 
-TestResult evaluate(const Model& model, const Examples& test);
-
-// Cross entropy of each row.
-at::Tensor row_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets);
+TestResult evaluate(const Model& model, const Rows& test, const Objective& objective);
 
 }  // namespace fodp

@@ -1,16 +1,19 @@
-// A run before it starts: every public constant resolved, its events known, its cost computed. Touches no data.
+// A run before it starts: every public constant resolved, its parts made, its events known, its cost computed. Reads no row of the data.
+//
+// A plan is made once and never changes; the run that takes it uses the parts in it, so that the two cannot disagree.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/ledger.h"
 #include "fodp/gradients/parameters.h"
-#include "fodp/methods/method.h"
 #include "fodp/training/options.h"
+#include "fodp/training/stages.h"
 
 namespace torch::nn {
 class Module;
@@ -18,48 +21,68 @@ class Module;
 
 namespace fodp {
 
-struct Plan {
-  TrainOptions options;  // as resolved: nothing left to default but what does not apply
-  const MethodEntry* method;
-  Stages stages;
-  std::int64_t train_examples, test_examples, parameters;
-  std::vector<LayerGroup> layers;
-  Schedule sample_rate = 1;
-  std::int64_t steps, steps_per_epoch, eval_every;
-  Schedule noise_multiplier = 0;  // sigma
-  double slack;   // of the sensitivity, for finite precision: that of the largest blocks, so that no speed option changes it
-  Events events;  // of the whole run
-  Spent spent, spent_ideal;
-  std::optional<Budget> budget;
-  std::vector<std::string> insecure;  // why the run is not private; empty if it is
-  std::vector<std::string> warnings;
+// What is public about the data that a plan is for.
+struct DataFacts {
+  DataSizes sizes;
+  std::vector<std::int64_t> row_shape = {};  // of the first input of one row; empty where it is not known
+};
 
-  bool is_private() const { return insecure.empty(); }
-  Schedule expected_lot() const { return sample_rate.times(static_cast<double>(train_examples)); }
-  double expected_lot_at(std::int64_t step) const { return static_cast<double>(train_examples) * sample_rate.at(step, steps); }
-  bool noiseless() const { return noise_multiplier.least() == 0; }
+class Plan {
+ public:
+  Plan(Plan&&) noexcept = default;
+  Plan& operator=(Plan&&) noexcept = default;
 
-  // What the method and the stages are made from, at a noise multiplier that may differ while it is sought.
-  MethodContext method_context(const Schedule& noise_multiplier) const;
-  ReleaseContext release_context(const Schedule& noise_multiplier) const;
-  FractionalParameters filter_memory() const;
-  std::optional<double> count_multiplier() const;  // noise of adaptive clipping's count over its sensitivity
+  // As resolved: nothing is left to default but what does not apply.
+  const TrainOptions& options() const { return options_; }
+  const Stages& stages() const { return stages_; }
+  const RunContext& context() const { return context_; }
+  const DataSizes& sizes() const { return sizes_; }
+
+  const MethodEntry& method() const { return *stages_.method; }
+  std::string_view model() const { return model_; }  // its name, or "own" for a model of one's own
+  std::int64_t train_examples() const { return context_.train_examples; }
+  std::int64_t parameters() const { return context_.parameters; }
+  std::int64_t steps() const { return context_.steps; }
+  std::int64_t steps_per_epoch() const { return context_.steps_per_epoch; }
+  std::int64_t eval_every() const { return *options_.run.eval_every; }
+  const Schedule& sample_rate() const { return context_.sample_rate; }
+  const Schedule& noise_multiplier() const { return context_.noise_multiplier; }  // sigma
+  Schedule expected_lot() const { return sample_rate().times(static_cast<double>(train_examples())); }
+  double expected_lot_at(std::int64_t step) const { return static_cast<double>(train_examples()) * sample_rate().at(step, steps()); }
+  double slack() const { return context_.slack; }  // of the sensitivity, for finite precision; no speed option changes it
   std::int64_t block_rows() const;                 // the most rows at once
-  InputShape input_shape() const;
-};
 
-// The sizes that a plan is for: what the files hold, or before they are opened `--train-size` or the published size.
-struct DataSizes {
-  std::int64_t train, test;
+  const NoiseSchedule& noise() const { return parts_.mechanisms.front()->schedule(); }
+  const Events& events() const { return events_; }  // of the whole run
+  const Spent& spent() const { return spent_; }
+  const Spent& spent_ideal() const { return spent_ideal_; }  // in exact arithmetic
+  const std::optional<Budget>& budget() const { return budget_; }
+  const std::vector<std::string>& insecure() const { return insecure_; }  // why the run is not private; empty if it is
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  const std::vector<std::string>& derived() const { return derived_; }  // options that followed from others
+  bool is_private() const { return insecure_.empty(); }
+  bool noiseless() const { return noise_multiplier().least() == 0; }
+
+ private:
+  friend class Planner;
+  friend class PrivateSteps;
+  Plan() = default;
+
+  TrainOptions options_;
+  Stages stages_{};
+  RunContext context_;
+  DataSizes sizes_{};
+  std::string model_;
+  RunParts parts_;
+  Events events_;
+  Spent spent_, spent_ideal_;
+  std::optional<Budget> budget_;
+  std::vector<std::string> insecure_, warnings_, derived_;
 };
-DataSizes announced_sizes(const DataOptions& options);
 
 // InputError for options that do not go together or a budget that no noise meets.
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes);
 // The same for this model, whatever the options say of models and data.
-Plan make_plan(const TrainOptions& options, const DataSizes& sizes, const torch::nn::Module& model);
-
-// The stages that a run of these options has, and the options with the method's defaults filled in.
-Stages resolve_stages(MethodOptions& options, const MethodEntry& method);
+Plan make_plan(const TrainOptions& options, const DataFacts& data, const torch::nn::Module& model);
 
 }  // namespace fodp

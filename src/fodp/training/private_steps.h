@@ -11,12 +11,13 @@
 // The trainer (trainer.h) is this with named data, evaluation and records.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fodp/accounting/ledger.h"
+#include "fodp/base/state.h"
 #include "fodp/gradients/clip.h"
 #include "fodp/training/plan.h"
 
@@ -26,6 +27,9 @@ namespace fodp {
 struct TrainingRows {
   std::int64_t count;
   Gather gather;  // called from several threads at once, as the model's forward and the loss are (speed.threads = 1 avoids it)
+  // Public rows of the same shapes, at least two that differ, for the check that rows do not mix (gradients/mixing.h). Made-up ones if
+  // none.
+  std::optional<Batch> sample = {};
 };
 
 class PrivateSteps : public Step {
@@ -33,7 +37,7 @@ class PrivateSteps : public Step {
   // PrivacyError if the model cannot be trained privately, by name; also if made-up rows of the shape of row 0 mix (gradients/mixing.h).
   // The model must outlive this; its parameters are moved into one vector, so move or load it before. Sets torch's number of threads.
   PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const PrivateOptions& options);
-  PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const Plan& plan);
+  PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, Plan plan);
   ~PrivateSteps() override;
 
   bool done() const;  // all steps of the plan are taken
@@ -44,15 +48,12 @@ class PrivateSteps : public Step {
   using Step::update;
   Lot sample(const LotOptions& options) override;
   ClippedSum clipped_sum(const Lot& lot) override;
+  ClippedSum clipped_sum(const Lot& lot, const Query& query) override;
   Release release(ClippedSum sum) override;
   void update(const Release& release, double lr_factor) override;
   // Instead of update(), for an optimiser of torch's: every parameter's .grad becomes its part of the release over the expected lot.
   void set_gradients(const Release& release);
 
-  // What some methods ask for besides (methods/step.h).
-  ClippedSum importance_sum(const Lot& lot, double length) override;
-  ClippedSum norm_total(const Lot& lot, double noise_multiplier) override;
-  ClippedSum loss_change(const Lot& lot, std::span<const float> before, double bound, double noise_multiplier) override;
   double expected_lot() const override;
   std::span<const float> parameters() const override;
   void set_parameters(std::span<const float> values) override;
@@ -70,11 +71,17 @@ class PrivateSteps : public Step {
   double epsilon() const;        // spent so far, at the plan's delta
   std::string statement() const;
 
+  // Everything that a run of the same plan needs to go on from here: parameters, optimiser, memory, average, position of the sampler,
+  // ledger. No key of randomness, and of a private run nothing that is as secret as the data.
+  State state() const;
+  // Before the first step only (PrivacyError after): repeated steps would draw the same noise on other sums. The key stays this run's own,
+  // which is fresh unless the seed is insecure. InputError for a state of another plan.
+  void load_state(const State& state);
+
   // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the plan's options ask for them: not private.
   struct InsecureDiagnostics {
     double train_loss = 0, clip_fraction = 0, mean_norm = 0, largest_norm = 0;
-    // Of the fractional mechanism; not a number for others.
-    double signal_norm = std::nan(""), memory_norm = std::nan(""), noise_memory_norm = std::nan(""), noise_norm = std::nan("");
+    std::optional<Mechanism::InsecureParts> parts;  // of mechanisms that tell them
   };
   InsecureDiagnostics insecure_diagnostics() const;
 
@@ -85,8 +92,8 @@ class PrivateSteps : public Step {
  private:
   std::vector<float> average() const;  // empty if there is none
 
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Run;
+  std::unique_ptr<Run> run_;
 };
 
 }  // namespace fodp

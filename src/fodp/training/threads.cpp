@@ -22,4 +22,8 @@ void use_threads(std::int64_t threads) {
   if (auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(1);
 }
 
+ParallelFor by_threads() {
+  return [](std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) { at::parallel_for(0, count, 1, body); };
+}
+
 }  // namespace fodp

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 
+#include "fodp/base/parallel.h"
+
 namespace fodp {
 
 std::int64_t default_threads();  // the cores this process may use, at most 8
 void use_threads(std::int64_t threads);
+ParallelFor by_threads();  // over that pool
 
 }  // namespace fodp

@@ -1,4 +1,4 @@
-#include "fodp/training/record.h"
+#include "fodp/training/run_directory.h"
 
 #include <fstream>
 
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "fodp/base/check.h"
+#include "fodp/base/sha256.h"
+#include "fodp/training/statement.h"
 #include "training/small_data.h"
 
 namespace fodp {
@@ -34,12 +36,44 @@ class RunRecord : public ::testing::Test {
 
 TEST_F(RunRecord, SummaryHasTheFieldsPeopleScriptAgainst) {
   const Dataset data = testing::small_data(60, 40);
-  const Plan plan = make_plan(options_, {60, 40});
-  const Result result = Trainer(plan, data).run();
-  const auto planned = summary_json(plan, nullptr), done = summary_json(plan, &result);
-  for (const char* name : {"method",      "data",         "train_examples", "test_examples",    "model",    "parameters", "steps",
-                           "sample_rate", "expected_lot", "clip_norm",      "noise_multiplier", "event",    "epsilon",    "epsilon_ideal",
-                           "delta",       "accountant",   "adjacency",      "private",          "insecure", "version"}) {
+  Trainer trainer(make_plan(options_, {60, 40}), data);
+  const Plan& plan = trainer.plan();
+  const Result result = trainer.run();
+  const auto planned = summary_json(plan, nullptr, trainer.objective(), {}), done = summary_json(plan, &result, trainer.objective(), {});
+  for (const char* name : {"method",
+                           "data",
+                           "train_examples",
+                           "test_examples",
+                           "model",
+                           "parameters",
+                           "steps",
+                           "sample_rate",
+                           "expected_lot",
+                           "clip_norm",
+                           "noise_multiplier",
+                           "event",
+                           "epsilon",
+                           "epsilon_ideal",
+                           "delta",
+                           "accountant",
+                           "adjacency",
+                           "private",
+                           "insecure",
+                           "version",
+                           "lr",
+                           "beta",
+                           "init_seed",
+                           "unit",
+                           "units",
+                           "planned_epsilon",
+                           "stopped_early",
+                           "date",
+                           "versions",
+                           "data_fingerprint",
+                           "model_sha256",
+                           "planned",
+                           "sizes_from",
+                           "warnings"}) {
     EXPECT_TRUE(planned.contains(name)) << name;
     EXPECT_TRUE(done.contains(name)) << name;
   }
@@ -55,17 +89,23 @@ TEST_F(RunRecord, SummaryHasTheFieldsPeopleScriptAgainst) {
 
 TEST_F(RunRecord, DirectoryHoldsWholeFiles) {
   const Dataset data = testing::small_data(60, 40);
-  const Plan plan = make_plan(options_, {60, 40});
-  Trainer trainer(plan, data);
-  RunDirectory directory(folder_ / "a/b", plan);
+  Trainer trainer(make_plan(options_, {60, 40}), data);
+  RunDirectory directory(folder_ / "a/b", trainer);
   const Result result = trainer.run({.evaluated = [&](const Evaluation& evaluation) { directory.add(evaluation); }});
-  directory.finish(plan, result, trainer.state());
+  RunIdentity identity = identity_now("0f");
+  directory.finish(result, trainer.state(), *data.format, identity);
   const auto parse = [&](const char* name) {
     std::ifstream stream(folder_ / "a/b" / name);
     return nlohmann::json::parse(stream);
   };
   EXPECT_EQ(parse("config.json")["method"], "fo-dp-sgd");
   EXPECT_EQ(parse("summary.json")["steps"], 4);
+  EXPECT_EQ(parse("summary.json")["model_sha256"], sha256_file(folder_ / "a/b/model.pt"));
+  EXPECT_EQ(parse("model.json")["inputs"]["mean"][0], .1307);
+  std::ifstream statement(folder_ / "a/b/statement.txt");
+  const std::string said((std::istreambuf_iterator<char>(statement)), {});
+  for (const std::string& part : {std::string("SHA-256 0f"), identity.model_sha256, identity.date, std::string("libtorch")})
+    EXPECT_THAT(said, HasSubstr(part));
   std::ifstream metrics(folder_ / "a/b/metrics.jsonl");
   int lines = 0;
   for (std::string line; std::getline(metrics, line); ++lines)
@@ -73,26 +113,27 @@ TEST_F(RunRecord, DirectoryHoldsWholeFiles) {
       EXPECT_TRUE(nlohmann::json::parse(line).contains(name));
   EXPECT_EQ(lines, 2);  // an evaluation every epoch of two steps
   EXPECT_EQ(load_state_dict(folder_ / "a/b/model.pt").size(), 4u);
-  EXPECT_THROW(RunDirectory(folder_ / "a/b", plan), InputError);  // nothing is overwritten
+  EXPECT_THROW(RunDirectory(folder_ / "a/b", trainer), InputError);  // nothing is overwritten
 }
 
 TEST_F(RunRecord, TheRealisedLotIsNowhere) {
   const Dataset data = testing::small_data(60, 40);
-  const Plan plan = make_plan(options_, {60, 40});
-  const Result result = Trainer(plan, data).run();
-  const std::string text =
-      summary_json(plan, &result).dump() + evaluation_json(result.evaluations[0]).dump() + to_json(plan.options).dump();
+  Trainer trainer(make_plan(options_, {60, 40}), data);
+  const Plan& plan = trainer.plan();
+  const Result result = trainer.run();
+  const std::string text = summary_json(plan, &result, trainer.objective(), {}).dump() +
+                           evaluation_json(plan, result.evaluations[0], trainer.objective()).dump() + config_json(plan).dump();
   for (const char* word : {"realised", "realized", "lot_size", "batch_size", "rows"}) EXPECT_THAT(text, Not(HasSubstr(word)));
   EXPECT_THAT(text, Not(HasSubstr("insecure_diagnostics\":{")));
 }
 
 TEST_F(RunRecord, StatementSaysWhatHolds) {
-  const std::string text = privacy_statement(make_plan(options_, {60, 40}), nullptr);
+  const std::string text = privacy_statement(make_plan(options_, {60, 40}));
   for (const char* part : {"1e-05", "one row", "add or remove", "test set is public", "finite precision"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr("NOT PRIVATE")));
-  options_.run.insecure_seed = 1;
-  EXPECT_THAT(privacy_statement(make_plan(options_, {60, 40}), nullptr), HasSubstr("NOT PRIVATE"));
+  options_.insecure_seed = 1;
+  EXPECT_THAT(privacy_statement(make_plan(options_, {60, 40})), HasSubstr("NOT PRIVATE"));
 }
 
 TEST_F(RunRecord, BadPlacesAreFoundBeforeTheRun) {

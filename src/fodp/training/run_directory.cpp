@@ -1,0 +1,195 @@
+#include "fodp/training/run_directory.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+
+#include "fodp/accounting/events_json.h"
+#include "fodp/base/atomic_file.h"
+#include "fodp/base/check.h"
+#include "fodp/base/fields_json.h"
+#include "fodp/base/sha256.h"
+#include "fodp/base/version.h"
+#include "fodp/training/statement.h"
+
+namespace fodp {
+namespace {
+
+constexpr const char* kRunFiles[] = {"config.json", "metrics.jsonl", "summary.json", "statement.txt", "model.json", "model.pt"};
+
+std::string json_text(const nlohmann::ordered_json& value) { return value.dump(2) + "\n"; }
+
+// Times tell how large lots were; whole seconds tell too little for that. Runs that are not private keep fractions.
+nlohmann::ordered_json seconds_json(const Plan& plan, double seconds) {
+  return plan.is_private() ? nlohmann::ordered_json(std::llround(seconds)) : nlohmann::ordered_json(seconds);
+}
+
+nlohmann::ordered_json or_null(const std::string& text) { return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text); }
+
+void add_result(nlohmann::ordered_json& out, const Plan& plan, const Result& result, const Objective& objective) {
+  const Evaluation& last = result.evaluations.back();
+  const std::string metric(objective.metric);
+  if (plan.context().chosen.norm_moves) out["final_clip_norm"] = result.clip_norm;
+  out["test_" + metric] = json_number(last.test_metric);
+  out["best_test_" + metric] = json_number(result.best_test_metric);
+  out["test_loss"] = json_number(last.test_loss);
+  out["seconds"] = seconds_json(plan, result.seconds);
+}
+
+}  // namespace
+
+RunIdentity identity_now(std::string data_fingerprint) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return {.date = text, .data_fingerprint = std::move(data_fingerprint), .model_sha256 = ""};
+}
+
+nlohmann::ordered_json config_json(const Plan& plan) {
+  nlohmann::ordered_json out;
+  TrainOptions options = plan.options();
+  for (const OptionView& view : parts_of(options))
+    for (const OptionField& field : view.part->fields) out[json_name(field.name)] = json_value(field.value(view.options));
+  out["derived"] = plan.derived();
+  return out;
+}
+
+nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, const Objective& objective, const RunIdentity& identity) {
+  const TrainOptions& options = plan.options();
+  nlohmann::ordered_json out;
+  plan.stages().for_each([&](std::string_view stage, const auto& entry) { out[stage] = entry.name; });
+  out["data"] = options.data_name;
+  out["data_fingerprint"] = or_null(identity.data_fingerprint);
+  out["unit"] = "row";
+  out["units"] = plan.train_examples();
+  out["train_examples"] = plan.train_examples();
+  out["test_examples"] = plan.sizes().test;
+  out["sizes_from"] = enum_name(plan.sizes().from);
+  out["model"] = plan.model();
+  out["model_sha256"] = or_null(identity.model_sha256);
+  out["parameters"] = plan.parameters();
+  out["init_seed"] = json_of(options.run.init_seed);
+  out["planned"] = result == nullptr;
+  out["steps"] = result ? result->steps : plan.steps();
+  out["planned_steps"] = plan.steps();
+  out["stopped_early"] = result != nullptr && result->steps < plan.steps();
+  out["sample_rate"] = json_of(plan.sample_rate());
+  out["expected_lot"] = json_of(plan.expected_lot());
+  out["clip_norm"] = options.clip.clip_norm;
+  out["noise_multiplier"] = json_of(plan.noise_multiplier());
+  out["lr"] = json_of(options.update.lr);
+  out["beta"] = plan.stages().reads("beta") ? config_json(plan)["beta"] : nlohmann::ordered_json();
+  out["event"] = events_to_json(result ? result->events : plan.events());
+  out["epsilon"] = json_number(result ? result->spent.epsilon : plan.spent().epsilon);
+  out["epsilon_ideal"] = json_number(result ? result->spent_ideal.epsilon : plan.spent_ideal().epsilon);
+  out["planned_epsilon"] = json_number(plan.spent().epsilon);
+  out["delta"] = options.privacy.delta;
+  out["accountant"] = enum_name(options.privacy.accountant);
+  out["adjacency"] = "add/remove";
+  out["sensitivity_slack"] = plan.slack();
+  if (result) add_result(out, plan, *result, objective);
+  out["private"] = plan.is_private();
+  out["insecure"] = plan.insecure();
+  out["warnings"] = plan.warnings();
+  out["date"] = identity.date;
+  out["version"] = kVersion;
+  for (const auto& [name, version] : versions()) out["versions"][name] = version;
+  return out;
+}
+
+nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evaluation, const Objective& objective) {
+  nlohmann::ordered_json out = {{"step", evaluation.step},
+                                {"epoch", evaluation.epoch},
+                                {"epsilon", json_number(evaluation.epsilon)},
+                                {"test_" + std::string(objective.metric), json_number(evaluation.test_metric)},
+                                {"test_loss", json_number(evaluation.test_loss)},
+                                {"seconds", seconds_json(plan, evaluation.seconds)}};
+  if (const auto& view = evaluation.insecure) {
+    const Mechanism::InsecureParts parts = view->parts.value_or(Mechanism::InsecureParts{NAN, NAN, NAN, NAN});
+    out["insecure_diagnostics"] = {{"train_loss", json_number(view->train_loss)},
+                                   {"clip_fraction", view->clip_fraction},
+                                   {"mean_norm", json_number(view->mean_norm)},
+                                   {"largest_norm", json_number(view->largest_norm)},
+                                   {"signal_norm", json_number(parts.signal)},
+                                   {"memory_norm", json_number(parts.memory)},
+                                   {"noise_memory_norm", json_number(parts.noise_memory)},
+                                   {"noise_norm", json_number(parts.noise)}};
+  }
+  if (!plan.is_private()) out["insecure"] = plan.insecure();
+  if (plan.stages().averaging->make) out["averaging"] = plan.stages().averaging->name;
+  return out;
+}
+
+nlohmann::ordered_json model_json(const Plan& plan, const Events& events, const DataFormat& format) {
+  return {{"inputs",
+           {{"divide_by", 255}, {"mean", format.mean}, {"std", format.std}, {"shape", {format.channels, format.height, format.width}}}},
+          {"classes", format.classes},
+          {"model", plan.model()},
+          {"events", events_to_json(events)},
+          {"private", plan.is_private()}};
+}
+
+std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity) {
+  return privacy_statement(plan, {.events = result.events,
+                                  .epsilon = result.spent.epsilon,
+                                  .epsilon_ideal = result.spent_ideal.epsilon,
+                                  .date = identity.date,
+                                  .data_fingerprint = identity.data_fingerprint,
+                                  .model_sha256 = identity.model_sha256});
+}
+
+void check_can_make_run(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  check_input(!directory.empty(), "`out`: give the name of a directory");
+  check_input(!std::filesystem::exists(directory, ignored) || std::filesystem::is_directory(directory, ignored),
+              "`out` {}: there is a file of that name; give a directory", directory.string());
+  for (const char* name : kRunFiles)
+    check_input(!std::filesystem::exists(directory / name, ignored),
+                "`out` {}: holds a run already, finished or not ({}); give another directory", directory.string(), name);
+  // The nearest parent that exists must take a new directory.
+  std::filesystem::path parent = std::filesystem::absolute(directory).lexically_normal();
+  while (!std::filesystem::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
+  check_input(::access(parent.c_str(), W_OK | X_OK) == 0 && std::filesystem::is_directory(parent, ignored),
+              "`out` {}: cannot be made: {} is not a directory that can be written", directory.string(), parent.string());
+}
+
+void check_can_write(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code ignored;
+  check_input(std::filesystem::is_directory(folder, ignored) && ::access(folder.c_str(), W_OK | X_OK) == 0,
+              "`save` {}: {} is not a directory that can be written", file.string(), folder.string());
+  check_input(!std::filesystem::is_directory(file, ignored), "`save` {}: is a directory", file.string());
+  const std::string extension = file.extension().string();
+  check_input(extension == ".pt" || extension == ".pth" || extension == ".safetensors",
+              "`save` {}: the ending '{}' is not known; use .pt or .safetensors", file.string(), extension);
+}
+
+RunDirectory::RunDirectory(const std::filesystem::path& directory, const Trainer& trainer) : directory_(directory), trainer_(trainer) {
+  check_can_make_run(directory);
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  check_input(!error, "`out` {}: cannot be made: {}", directory.string(), error.message());
+  write_file_atomically(directory / "config.json", json_text(config_json(trainer.plan())), "run file");
+  metrics_.open(directory / "metrics.jsonl");
+  check_input(metrics_.good(), "`out` {}: metrics.jsonl cannot be written", directory.string());
+}
+
+void RunDirectory::add(const Evaluation& evaluation) {
+  metrics_ << evaluation_json(trainer_.plan(), evaluation, trainer_.objective()).dump() + "\n" << std::flush;
+  check_fault(metrics_.good(), "{}: writing failed", (directory_ / "metrics.jsonl").string());
+}
+
+void RunDirectory::finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity) {
+  const Plan& plan = trainer_.plan();
+  save_state_dict(parameters, directory_ / "model.pt");
+  identity.model_sha256 = sha256_file(directory_ / "model.pt");
+  write_file_atomically(directory_ / "model.json", json_text(model_json(plan, result.events, format)), "run file");
+  write_file_atomically(directory_ / "statement.txt", privacy_statement(plan, result, identity), "run file");
+  write_file_atomically(directory_ / "summary.json", json_text(summary_json(plan, &result, trainer_.objective(), identity)), "run file");
+}
+
+}  // namespace fodp

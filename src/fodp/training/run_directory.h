@@ -1,0 +1,55 @@
+// What a run leaves behind: JSON for scripts, and a run directory.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "fodp/training/trainer.h"
+
+namespace fodp {
+
+// What identifies a run, besides its plan and result.
+struct RunIdentity {
+  std::string date;              // UTC, as 2026-01-31T12:00:00Z
+  std::string data_fingerprint;  // of the training files; empty where there are none
+  std::string model_sha256;      // of model.pt; empty before it is written
+};
+RunIdentity identity_now(std::string data_fingerprint);
+
+// The options of a plan as resolved. `derived` lists those that followed from others, so that --config can repeat the run.
+nlohmann::ordered_json config_json(const Plan& plan);
+
+// The fields of summary.json and --json; without a result those of --dry-run.
+nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, const Objective& objective, const RunIdentity& identity);
+nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evaluation, const Objective& objective);
+
+// What somebody needs to use the model elsewhere: how inputs are normalised, their shape, the classes, what it cost.
+nlohmann::ordered_json model_json(const Plan& plan, const Events& events, const DataFormat& format);
+
+std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity);
+
+// config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt. Each file is whole or absent; metrics.jsonl grows by whole
+// lines.
+class RunDirectory {
+ public:
+  // Makes the directory. InputError if it holds a run already: nothing is overwritten.
+  RunDirectory(const std::filesystem::path& directory, const Trainer& trainer);
+
+  void add(const Evaluation& evaluation);
+  // Writes the rest; `identity` gets the hash of model.pt.
+  void finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity);
+
+ private:
+  std::filesystem::path directory_;
+  const Trainer& trainer_;
+  std::ofstream metrics_;
+};
+
+// Throws what RunDirectory or a save to `file` would, before a long run rather than after it.
+void check_can_make_run(const std::filesystem::path& directory);
+void check_can_write(const std::filesystem::path& file);
+
+}  // namespace fodp

@@ -1,0 +1,65 @@
+// The entries that a run is made of, one of each stage's table and a method.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fodp/training/options.h"
+
+namespace fodp {
+
+struct Stages {
+  const MethodEntry* method;
+  const ClippingEntry* clipping;
+  const ReleaseEntry* release;
+  const FilterEntry* filter;
+  const UpdateEntry* update;
+  const AveragingEntry* averaging;
+
+  // f(stage, entry) for each of them.
+  template <class F>
+  void for_each(F&& f) const {
+    f("method", *method);
+    f("clipping", *clipping);
+    f("release", *release);
+    f("filter", *filter);
+    f("update", *update);
+    f("averaging", *averaging);
+  }
+
+  bool reads(std::string_view option) const;  // whether any of them reads an option of a stage
+  Chosen chosen(GroupClip grouping) const;
+
+  void fill(OptionSet& options, const RunContext& context) const;
+  void check(const RunContext& context) const;
+};
+
+// f(stage, table) for the table of every stage, and that of methods.
+template <class F>
+void for_each_table(F&& f) {
+  f("clipping", clipping_table());
+  f("update", update_table());
+  f("filter", filter_table());
+  f("averaging", averaging_table());
+  f("release", release_table());
+  f("method", method_table());
+}
+
+// The entries that these options name, with the method's own where they name none. What was left open and the method has a default of its
+// own for is filled in.
+Stages choose_stages(PrivateOptions& options);
+
+// The parts of a run, made from one context.
+struct RunParts {
+  std::unique_ptr<Method> method;
+  std::unique_ptr<ClipRule> clipping;
+  std::vector<std::unique_ptr<Mechanism>> mechanisms;  // one for each sum of a step, each with a memory of its own
+  std::unique_ptr<Filter> filter;                      // none if releases go to the update as they are
+  std::unique_ptr<Update> update;
+  std::unique_ptr<WeightAverage> average;  // none if the last parameters are used
+};
+
+RunParts make_parts(const Stages& stages, const RunContext& context);
+
+}  // namespace fodp
