@@ -1,22 +1,28 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # FO-DP-SGD and DP-SGD on the paper's CIFAR-10 protocol, each at four learning rates and three seeds: docs/experiments.md.
-# Usage: experiments/cifar-10.sh DATA_DIR [OUT_DIR]. Runs that OUT_DIR holds already are not repeated.
-set -eu
+# Usage: experiments/cifar-10.sh DATA_DIR [OUT_DIR]. Runs that OUT_DIR holds already are not repeated. JOBS run at a time.
+. "$(dirname "$0")/run.sh"
+[ $# -ge 1 ] || fail "usage: $0 DATA_DIR [OUT_DIR]"
 data=$1
 out=${2:-runs/cifar-10}
-here=$(cd "$(dirname "$0")/.." && pwd)
+need python3 "$FODP"
+need_data cifar-10 "$data"
 mkdir -p "$out"
+
+# one METHOD LR SEED
+one() {
+  run_once "$out/$1-lr$2-seed$3" --method "$1" --lr "$2" --init-seed "$3" --data cifar-10 --data-dir "$data" --train-size 5000 \
+    --test-size 2000 --model mlp --hidden 64,32 --sample-rate .04 --epochs 250 --noise-multiplier 1.1 --clip-norm 1 --threads 1
+}
+export -f one run_once quietly
+export FODP out data
 for seed in 1 2 3; do
   for method in fo-dp-sgd dp-sgd; do
     for lr in .1 .2 .4 .8; do
       echo "$method $lr $seed"
     done
   done
-done | xargs -P "${JOBS:-$(nproc)}" -L 1 sh -c '
-  dir='"$out"'/$0-lr$1-seed$2
-  [ -f "$dir/summary.json" ] || { rm -rf "$dir"; '"$here"'/build/release/fodp train --method $0 --lr $1 --init-seed $2 --data cifar-10 --data-dir '"$data"' \
-    --train-size 5000 --test-size 2000 --model mlp --hidden 64,32 --sample-rate .04 --epochs 250 --noise-multiplier 1.1 \
-    --clip-norm 1 --threads 1 --quiet --out "$dir" >/dev/null 2>&1; }'
+done | xargs -P "${JOBS:-$(nproc)}" -L 1 bash -c 'one "$@" || exit 255' "$0" || fail "a run failed" # 255 starts no further one
 python3 - "$out" <<'PY'
 import json, pathlib, statistics, sys
 rows = {}

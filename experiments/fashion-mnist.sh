@@ -1,14 +1,15 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # The picture of the README: FO-DP-SGD and DP-SGD on Fashion-MNIST at epsilon 3 with the defaults, five seeds each.
 # Usage: experiments/fashion-mnist.sh [OUT_DIR]; needs gnuplot. Runs that OUT_DIR holds already are not repeated.
-set -eu
+. "$(dirname "$0")/run.sh"
 out=${1:-runs/fashion-mnist-figure}
+need python3 gnuplot "$FODP"
+need_data fashion-mnist
 here=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$out"
 for method in fo-dp-sgd dp-sgd; do
   for seed in 1 2 3 4 5; do
-    dir=$out/$method-$seed
-    [ -f "$dir/summary.json" ] || "$here/build/release/fodp" train --method $method --init-seed $seed --eval-every 15 --quiet --out "$dir" >/dev/null
+    run_once "$out/$method-$seed" --method $method --init-seed $seed --eval-every 15
   done
   # epsilon, mean, least and greatest accuracy over the seeds
   python3 - "$out" $method <<'PY' >"$out/$method.dat"

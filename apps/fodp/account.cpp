@@ -10,8 +10,10 @@
 #include "fodp/accounting/pld.h"
 #include "fodp/accounting/rdp.h"
 #include "fodp/base/atomic_file.h"
+#include "fodp/base/fields_json.h"
 #include "run_events.h"
 #include "svg.h"
+#include "text.h"
 
 namespace fodp::app {
 namespace {
@@ -26,12 +28,16 @@ struct AccountOptions {
   static auto fields() {
     using Self = AccountOptions;
     return std::tuple{
-        field("delta", &Self::delta, "give epsilon at this delta", strictly_between(0, 1)),
+        field("delta", &Self::delta, "give epsilon at this delta; by default that of the summary given by --events",
+              strictly_between(0, 1)),
         field("epsilon", &Self::epsilon, "instead of --delta: give delta at this epsilon", at_least(0)),
-        field("accountant", &Self::accountant, "pld: privacy loss distributions, certified on both sides; rdp: Renyi, an upper bound"),
+        field("accountant", &Self::accountant,
+              "pld: privacy loss distributions, certified on both sides; rdp: Renyi, an upper bound; by default that of the summary, too"),
         field("conversion", &Self::conversion, "rdp, from Renyi to (epsilon, delta): improved, or classic (the paper's eq. 40)"),
         field("order", &Self::order, "also give the Renyi divergence of the whole run at this order", above(1)),
-        field("events", &Self::events, "a run that varies: a JSON list of {sample_rate, noise_multiplier, beta, steps}"),
+        field("events", &Self::events,
+              "a run from a file: a JSON list of {sample_rate, noise_multiplier, beta, steps}, or the summary.json of a training, or its "
+              "directory"),
         field("trace", &Self::trace, "write epsilon over the steps to this CSV file"),
         field("plot", &Self::plot, "draw epsilon over the steps, and delta against epsilon, to this SVG file"),
     };
@@ -40,12 +46,16 @@ struct AccountOptions {
 
 constexpr char kExample[] = "fodp account --sample-rate .04 --noise-multiplier 1.1 --beta .9 --steps 6250 --delta 1e-5";
 
-Events events_of(const AccountOptions& options, const StepOptions& step, const Flags& flags) {
+// What a file says of delta and accountant holds where the flags do not say otherwise.
+Events events_of(AccountOptions& options, const StepOptions& step, const Flags& flags) {
   if (options.events) {
     for_each_field(step, [&](const auto& field, const auto&) {
       check_input(!flags.given(field.name), "--events and --{}: give one form or the other", field.name);
     });
-    return read_events(*options.events);
+    RunFile run = read_run(*options.events);
+    if (!options.delta && !options.epsilon) options.delta = run.delta;
+    if (run.accountant && !flags.given("accountant")) options.accountant = *run.accountant;
+    return std::move(run.events);
   }
   for_each_field(step, [&](const auto& field, const auto& value) {
     check_input(value.has_value() || field.name == "beta", "--{} is missing; for example: {}", field.name, kExample);
@@ -130,18 +140,23 @@ void write_curves(const AccountOptions& options, const Accountant& accountant, c
 }
 
 void print_for_people(const AccountOptions& options, const Events& events, const Spent& spent, const std::optional<double>& rdp) {
+  std::string text;
   const bool tight = options.accountant == AccountantKind::pld;
-  fmt::print("epsilon {} at delta {}\n", upper_text(spent.epsilon), upper_text(spent.delta));
-  if (tight && options.delta) fmt::print("  the least that holds is between {:.6g} and that\n", spent.epsilon_lower);
-  if (tight && options.epsilon) fmt::print("  the least delta that holds is between {:.6g} and that\n", spent.delta_lower);
-  fmt::print("  {} steps; Poisson sampling: each record is in each lot independently with its rate\n", total_count(events));
-  fmt::print("  add/remove adjacency: neighbours differ by one record that is there or not; the larger of both directions\n");
+  text += fmt::format("epsilon {} at delta {}\n", upper_text(spent.epsilon), upper_text(spent.delta));
+  if (tight && options.delta) text += fmt::format("  the least that holds is between {:.6g} and that\n", spent.epsilon_lower);
+  if (tight && options.epsilon) text += fmt::format("  the least delta that holds is between {:.6g} and that\n", spent.delta_lower);
+  text += fmt::format("  {} steps; Poisson sampling: each record is in each lot independently with its rate\n", total_count(events));
+  text += fmt::format("  add/remove adjacency: neighbours differ by one record that is there or not; the larger of both directions\n");
+  double slack = 0;
+  for (const Composed& part : events) slack = std::max(slack, part.event.slack);
+  if (slack > 0) text += fmt::format("  finite precision included: it adds up to {:.3f}% to the sensitivity\n", 100 * slack);
   if (tight)
-    fmt::print("  privacy loss distributions{}, certified on both sides\n",
-               spent.grid > 0 ? fmt::format(" on a grid of {:.3g}", spent.grid) : " in closed form");
+    text += fmt::format("  privacy loss distributions{}, certified on both sides\n",
+                        spent.grid > 0 ? fmt::format(" on a grid of {:.3g}", spent.grid) : " in closed form");
   else
-    fmt::print("  Renyi accounting at order {}, an upper bound\n", upper_text(spent.order));
-  if (rdp) fmt::print("  Renyi divergence at order {}: {}\n", number_text(*options.order), upper_text(*rdp));
+    text += fmt::format("  Renyi accounting at order {}, an upper bound\n", upper_text(spent.order));
+  if (rdp) text += fmt::format("  Renyi divergence at order {}: {}\n", number_text(*options.order), upper_text(*rdp));
+  print_text(text);
 }
 
 }  // namespace
@@ -154,14 +169,17 @@ int account(const Words& words) {
   flags.add("The question", options);
   if (!flags.parse(words)) return 0;
   check_input(!(options.delta && options.epsilon), "--delta and --epsilon: give one of them");
-  check_input(options.delta || options.epsilon, "--delta is missing (or --epsilon, to be told delta); for example: {}", kExample);
-
+  const auto check_asks = [&](bool asks) {
+    check_input(asks, "--delta is missing (or --epsilon, to be told delta); for example: {}", kExample);
+  };
+  check_asks(options.delta || options.epsilon || options.events);
   if (options.trace) check_can_write("trace", *options.trace);
   if (options.plot) check_can_write("plot", *options.plot);
   check_input(!options.trace || options.trace != options.plot, "--trace and --plot: both are {}; give two files",
               options.trace.value_or(""));
 
   const Events events = events_of(options, step, flags);
+  check_asks(options.delta || options.epsilon);
   const auto accountant = make_accountant(options.accountant, options.conversion);
   const Spent spent = options.delta ? accountant->epsilon(events, *options.delta) : accountant->delta(events, *options.epsilon);
   std::optional<double> rdp;

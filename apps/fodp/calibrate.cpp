@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "flags.h"
+#include "fodp/base/fields_json.h"
 #include "run_events.h"
 
 namespace fodp::app {

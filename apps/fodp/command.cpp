@@ -1,18 +1,30 @@
 #include "command.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <new>
 
 #include <fmt/core.h>
 
 #include "fodp/base/check.h"
+#include "text.h"
 
 namespace fodp::app {
+
+std::string with_dashes(std::string text) {
+  for (std::size_t open = text.find('`'); open != std::string::npos; open = text.find('`', open)) {
+    const std::size_t close = text.find('`', open + 1);
+    if (close == std::string::npos) break;
+    text.erase(close, 1).replace(open, 1, "--");
+  }
+  return text;
+}
 
 int run_guarded(const std::function<int()>& body) {
   // LibTorch's messages end in a list of addresses.
   const auto complain = [](const char* kind, const std::string& text) {
-    note(fmt::format("fodp: {}{}\n", kind, text.substr(0, text.find("\nException raised from"))));
+    note(fmt::format("fodp: {}{}\n", kind, with_dashes(text.substr(0, text.find("\nException raised from")))));
   };
   try {
     const int status = body();
@@ -34,7 +46,8 @@ int run_guarded(const std::function<int()>& body) {
 }
 
 void note(const std::string& text) {
-  std::fputs(text.c_str(), stderr);
+  const bool fit = isatty(STDERR_FILENO) && !text.starts_with('\r');  // a line that renews itself has been fitted
+  std::fputs((fit ? wrapped(text, text_width(STDERR_FILENO)) : text).c_str(), stderr);
   std::fflush(stderr);
 }
 

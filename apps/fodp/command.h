@@ -1,5 +1,5 @@
 // The commands, and the one place where errors become messages and exit statuses:
-//   0 done; 1 a fault; 2 bad input; 3 a privacy refusal
+//   0 done; 1 a fault; 2 bad input; 3 a privacy refusal; 130 interrupted (interrupt.h)
 #pragma once
 
 #include <functional>
@@ -20,16 +20,23 @@ struct Command {
   int (*run)(const Words& words);  // the words after the command's name
 };
 
+std::span<const Command> commands();  // of the program that people type, in the order of its help
+
+// The library names an option as `name`; on the command line it is --name.
+std::string with_dashes(std::string text);
+
 // Runs it; prints what it throws to standard error, once.
 int run_guarded(const std::function<int()>& body);
 
-// To standard error, for people; lost if that cannot be written, since nothing depends on it.
+// To standard error, for people; fitted to the terminal's width, but for a log left in one line. Lost if it cannot be written, since
+// nothing depends on it.
 void note(const std::string& text);
 
 void print_json(const nlohmann::ordered_json& value);
 
 int account(const Words& words);
 int calibrate(const Words& words);
+int completion(const Words& words);
 int train(const Words& words);
 int methods(const Words& words);
 int data(const Words& words);

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "flags.h"
 #include "fodp/data/dataset.h"
+#include "text.h"
 
 namespace fodp::app {
 namespace {
@@ -28,6 +29,12 @@ nlohmann::ordered_json report_json(const DataReport& report) {
   return out;
 }
 
+void check_is_folder(const std::string& name) {
+  std::error_code ignored;
+  check_input(std::filesystem::exists(name, ignored), "--data-dir {}: no such folder", name.empty() ? "''" : name);
+  check_input(std::filesystem::is_directory(name, ignored), "--data-dir {}: is not a folder", name);
+}
+
 }  // namespace
 
 int data(const Words& words) {
@@ -35,6 +42,7 @@ int data(const Words& words) {
   Flags flags("data", "Which data sets are found where; every file is read and checked.", "fodp data --data-dir ~/datasets");
   flags.add("Where to look", options);
   if (!flags.parse(words)) return 0;
+  if (options.data_dir) check_is_folder(*options.data_dir);
   const std::vector<DataReport> reports =
       inspect_data(options.data_dir ? std::optional<std::filesystem::path>(*options.data_dir) : std::nullopt);
   if (flags.json()) {
@@ -44,10 +52,10 @@ int data(const Words& words) {
   }
   for (const DataReport& report : reports) {
     if (report.found)
-      fmt::print("{:<14} {} training and {} test images of {}x{}x{}, {} classes, in {}\n", report.name, report.train_examples,
-                 report.test_examples, report.channels, report.height, report.width, report.classes, report.folder->string());
+      print_text(fmt::format("{:<14}  {} training and {} test images of {}x{}x{}, {} classes, in {}\n", report.name, report.train_examples,
+                             report.test_examples, report.channels, report.height, report.width, report.classes, report.folder->string()));
     else
-      fmt::print("{:<14} not usable: {}\n", report.name, report.problem);
+      print_text(fmt::format("{:<14}  not usable: {}\n", report.name, report.problem));
   }
   return 0;
 }

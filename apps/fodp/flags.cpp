@@ -1,42 +1,76 @@
 #include "flags.h"
 
-#include <filesystem>
+#include <algorithm>
 
-#include <toml++/toml.h>
+#include "config_file.h"
+#include "text.h"
 
 namespace fodp::app {
+namespace {
 
-Flags::Flags(std::string command, std::string about, std::string example) : app_(about, "fodp " + command) {
-  app_.footer("Example:\n  " + example);
-  app_.get_formatter()->column_width(34);
-  app_.set_help_flag("-h,--help", "print this help");
-  app_.add_flag("--json", json_, "print one JSON object on standard output");
-  app_.add_flag("--quiet", quiet_, "no progress");
-  app_.add_option("--config", config_, "read options from this TOML file, under the same names; the command line wins");
-  names_ = {"--help", "--json", "--quiet", "--config"};
+constexpr char kEverywhere[] = "Every command";
+
+}  // namespace
+
+Flags::Flags(std::string command, std::string about, std::string example) : app_("", "fodp " + command) {
+  text_ = {.name = std::move(command), .about = std::move(about), .example = std::move(example), .options = {}};
+  app_.set_help_flag("-h,--help");
+  add_one({.heading = kEverywhere, .name = "json", .help = "print one JSON object on standard output", .is_switch = true},
+          [this](std::string_view text, std::string_view where) { json_ = parse_bool(text, where); });
+  add_one({.heading = kEverywhere, .name = "quiet", .help = "no progress", .is_switch = true},
+          [this](std::string_view text, std::string_view where) { quiet_ = parse_bool(text, where); });
+  app_.add_option("--config", config_);
+  text_.options.push_back({.heading = kEverywhere,
+                           .name = "config",
+                           .help = "read options from this file: TOML under the same names, or a run's config.json; the command line wins",
+                           .is_file = true});
+  text_.options.push_back({.heading = kEverywhere, .name = "help", .help = "print this help", .is_switch = true});
 }
 
-void Flags::add_one(std::string_view heading, std::string_view name, const std::string& help, const std::string& standard, bool is_switch,
-                    Set set) {
-  const std::string key(name);
-  const std::string flag = "--" + key;
-  names_.push_back(flag);
-  setters_[key] = std::move(set);
-  if (is_switch) {
-    app_.add_flag(flag, switches_[key], help)->group(std::string(heading));
-    return;
+// The options of every command stand last.
+void Flags::add(std::string_view heading, const OptionPart& part, void* options) {
+  for (const OptionField& field : part.fields) {
+    OptionText text{.heading = std::string(heading), .name = std::string(field.name), .help = field.help};
+    text.standard = field.is_switch ? "" : field.standard;  // a switch is off
+    text.is_switch = field.is_switch;
+    text.is_file = field.is_text;
+    text.values = field.values;
+    add_one(std::move(text), [&field, options](std::string_view given, std::string_view where) { field.set(options, given, where); });
   }
-  app_.add_option(flag, texts_[key], help)->group(std::string(heading))->default_str(standard)->type_name("");
 }
 
-void Flags::add_positional(std::string name, std::string help, std::string& value) { app_.add_option(name, value, help); }
+void Flags::add_one(OptionText text, Set set) {
+  const std::string flag = "--" + text.name;
+  setters_[text.name] = std::move(set);
+  if (text.is_switch)
+    app_.add_flag(flag, switches_[text.name]);
+  else
+    app_.add_option(flag, texts_[text.name]);
+  const auto last = std::find_if(text_.options.begin(), text_.options.end(), [](const auto& one) { return one.heading == kEverywhere; });
+  text_.options.insert(text.heading == kEverywhere ? text_.options.end() : last, std::move(text));
+}
+
+void Flags::add_positional(std::string name, std::string help, std::string& value) {
+  app_.add_option(name, value);
+  text_.options.insert(text_.options.begin(),
+                       {.heading = "Words", .name = std::move(name), .help = std::move(help), .is_positional = true});
+}
+
+void Flags::values(std::string_view name, std::vector<std::string> list) {
+  for (OptionText& option : text_.options)
+    if (option.name == name) option.values = list;
+}
 
 bool Flags::parse(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words.front() == kDescribe) {
+    fmt::print("{}\n", to_json(text_).dump());
+    return false;
+  }
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app_.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app_.help());
+    fmt::print("{}", help_text(text_, text_width()));
     return false;
   } catch (const CLI::ExtrasError&) {
     for (const std::string& word : app_.remaining()) throw InputError(unknown_flag(word));
@@ -44,14 +78,10 @@ bool Flags::parse(const std::vector<std::string>& words) {
     throw InputError(fmt::format("{}; see {} --help", error.what(), app_.get_name()));
   }
   if (!config_.empty()) read_config(config_);
-  for (const auto& [key, text] : texts_) {
-    if (app_.count("--" + key) == 0) continue;
-    setters_.at(key)(text, "--" + key);
-    given_.insert(key);
-  }
-  for (const auto& [key, on] : switches_) {
-    if (app_.count("--" + key) == 0) continue;
-    setters_.at(key)(on ? "true" : "false", "--" + key);
+  for (const auto& [key, set] : setters_) {
+    if (!on_command_line(key)) continue;
+    const auto found = switches_.find(key);
+    set(found == switches_.end() ? texts_.at(key) : found->second ? "true" : "false", "--" + key);
     given_.insert(key);
   }
   return true;
@@ -60,47 +90,30 @@ bool Flags::parse(const std::vector<std::string>& words) {
 std::string Flags::unknown_flag(const std::string& flag) const {
   const std::string word = flag.substr(0, flag.find('='));
   if (!word.starts_with("-")) return fmt::format("'{}' is not expected here; see {} --help", word, app_.get_name());
-  const std::vector<std::string_view> known(names_.begin(), names_.end());
-  return fmt::format("{} has no option '{}': {}", app_.get_name(), word, suggestion(word, known));
+  std::vector<std::string> names;
+  for (const OptionText& option : text_.options)
+    if (!option.is_positional) names.push_back("--" + option.name);
+  return fmt::format("{} has no option '{}': {}", app_.get_name(), word, suggestion(word, {names.begin(), names.end()}));
 }
 
-namespace {
-
-std::string toml_text(const toml::node& node, const std::string& where) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point()) return number_text(number->get());
-  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
-  if (const auto* list = node.as_array()) {
-    std::string joined;
-    for (const toml::node& item : *list) joined += (joined.empty() ? "" : ",") + toml_text(item, where);
-    return joined;
-  }
-  throw InputError(fmt::format("{}: expected a number, a word, true, false or a list", where));
+bool Flags::displaced(const std::string& key) const {
+  return std::ranges::any_of(alternatives_, [&](const auto& names) {
+    return names.contains(key) && std::ranges::any_of(names, [&](const std::string& name) { return name != key && on_command_line(name); });
+  });
 }
-
-}  // namespace
 
 void Flags::read_config(const std::string& file) {
-  check_input(std::filesystem::is_regular_file(file), "--config {}: not a file that can be read", file);
-  toml::table table;
-  try {
-    table = toml::parse_file(file);
-  } catch (const toml::parse_error& error) {
-    throw InputError(fmt::format("--config {}: line {}: {}", file, error.source().begin.line, error.description()));
-  }
-  for (const auto& [raw, node] : table) {
-    std::string key(raw.str());
-    std::replace(key.begin(), key.end(), '_', '-');
-    const std::string where = fmt::format("{}: line {}: {}", file, node.source().begin.line, raw.str());
+  const ConfigFile config = read_config_file(file);
+  for (const auto& [key, text, where] : config.entries) {
     const auto setter = setters_.find(key);
     if (setter == setters_.end()) {
       std::vector<std::string_view> known;
       for (const auto& item : setters_) known.push_back(item.first);
       throw InputError(fmt::format("{}: not an option of {}: {}", where, app_.get_name(), suggestion(key, known)));
     }
-    setter->second(toml_text(node, where), where);
-    given_.insert(key);
+    if (displaced(key)) continue;
+    setter->second(text, where);
+    if (!config.is_record) given_.insert(key);
   }
 }
 

@@ -1,4 +1,5 @@
-// The command line of one command, made from field lists (fodp/base/fields.h): flags, config file, defaults and help.
+// The command line of one command, made from field lists (fodp/base/fields.h): flags, config file and defaults. Its help is that of
+// command_text.h.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fodp/base/fields.h"
+#include "command_text.h"
+#include "fodp/stages/option_set.h"
 
 namespace fodp::app {
 
@@ -22,17 +24,18 @@ class Flags {
   // A flag per field. `options` must live until parse() is done.
   template <class Options>
   void add(std::string_view heading, Options& options) {
-    for_each_field(options, [&](const auto& field, auto& value) {
-      using Value = std::remove_cvref_t<decltype(value)>;
-      const std::string standard = field.default_text.empty() ? FieldText<Value>::print(value) : std::string(field.default_text);
-      const Range range = field.range;
-      add_one(heading, field.name, std::string(field.help), standard, std::same_as<Value, bool>,
-              [&value, range](std::string_view text, std::string_view where) { value = FieldText<Value>::parse(text, where, range); });
-    });
+    add(heading, option_part<Options>(), &options);
   }
+  void add(std::string_view heading, const OptionPart& part, void* options);
 
   // A word without dashes, not required.
   void add_positional(std::string name, std::string help, std::string& value);
+
+  // All that the option of this name can be, where its type does not say it; for completion.
+  void values(std::string_view name, std::vector<std::string> list);
+
+  // Options that say the same thing in different ways. One on the command line displaces the others from the config file.
+  void alternatives(std::set<std::string, std::less<>> names) { alternatives_.push_back(std::move(names)); }
 
   // Reads the words after the command's name: the config file first, then the flags over it. Returns false if help was asked for and given.
   bool parse(const std::vector<std::string>& words);
@@ -43,15 +46,17 @@ class Flags {
 
  private:
   using Set = std::function<void(std::string_view text, std::string_view where)>;
-  void add_one(std::string_view heading, std::string_view name, const std::string& help, const std::string& standard, bool is_switch,
-               Set set);
+  void add_one(OptionText text, Set set);
   void read_config(const std::string& file);
+  bool on_command_line(const std::string& key) const { return app_.count("--" + key) > 0; }
+  bool displaced(const std::string& key) const;  // by an alternative on the command line
   std::string unknown_flag(const std::string& flag) const;
 
   CLI::App app_;
+  CommandText text_;
+  std::vector<std::set<std::string, std::less<>>> alternatives_;
   bool json_ = false, quiet_ = false;
   std::string config_;
-  std::vector<std::string> names_;
   std::map<std::string, Set, std::less<>> setters_;
   std::map<std::string, std::string, std::less<>> texts_;  // CLI11 writes here
   std::map<std::string, bool, std::less<>> switches_;

@@ -2,9 +2,11 @@
 // stands beside it or in libexec.
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -12,6 +14,8 @@
 #include "fodp/base/check.h"
 #include "fodp/base/fields.h"
 #include "fodp/base/version.h"
+#include "pages.h"
+#include "text.h"
 
 namespace fodp::app {
 namespace {
@@ -22,48 +26,77 @@ constexpr Command kCommands[] = {
     {"calibrate", "the noise, steps, sample rate or beta that meets a target", calibrate},
     {"methods", "what each method does, releases and costs", nullptr},
     {"data", "which data sets are found where, checked", nullptr},
+    {"completion", "a script that completes this command line in bash, zsh or fish", completion},
 };
 
 void print_help() {
-  fmt::print("fodp {}: private training with memory\n\nUsage: fodp COMMAND [OPTIONS]\n\nCommands:\n", kVersion);
-  for (const Command& command : kCommands) fmt::print("  {:<10} {}\n", command.name, command.summary);
-  fmt::print(
-      "\nfodp COMMAND --help explains a command. A first run (Fashion-MNIST, epsilon 3):\n"
-      "  fodp train --method fo-dp-sgd --data fashion-mnist --epsilon 3 --delta 1e-5 --out runs/demo\n");
+  std::string text = fmt::format("fodp {}: private training with memory\n\nUsage: fodp COMMAND [OPTIONS]\n\nCommands:\n", kVersion);
+  for (const Command& command : kCommands) text += fmt::format("  {:<10}  {}\n", command.name, command.summary);
+  print_text(text +
+             "\nfodp help COMMAND explains a command; fodp --version prints the version.\nA first run (Fashion-MNIST, epsilon 3):\n");
+  fmt::print("  fodp train --method fo-dp-sgd --data fashion-mnist --epsilon 3 --delta 1e-5 --out runs/demo\n");
 }
 
-std::filesystem::path torch_program() {
-  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+
+std::optional<std::filesystem::path> torch_program() {
   for (const char* place : {"fodp-torch", FODP_LIBEXEC_FROM_BIN "/fodp-torch"})
-    if (std::filesystem::exists(here / place)) return here / place;
-  throw FaultError(fmt::format("fodp-torch, which does this command, is not beside {}: build or install it again", here.string()));
+    if (std::filesystem::exists(own_folder() / place)) return own_folder() / place;
+  return std::nullopt;
 }
 
 // Replaces this process. A waiting OpenMP thread must sleep, not spin: on a shared machine a spinning pool makes two threads slower than
 // one.
-int run_with_torch(char** argv) {
-  const std::string program = torch_program();
+int run_with_torch(Words words) {
+  const std::optional<std::filesystem::path> program = torch_program();
+  check_fault(program.has_value(), "fodp-torch, which does this command, is not beside {}: build or install it again",
+              own_folder().string());
   setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
-  execv(program.c_str(), argv);
-  throw FaultError(fmt::format("{} cannot be started: {}", program, std::strerror(errno)));
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(program->c_str(), pointers.data());
+  throw FaultError(fmt::format("{} cannot be started: {}", program->string(), std::strerror(errno)));
 }
 
-int dispatch(int argc, char** argv) {
-  const std::string_view word = argc > 1 ? argv[1] : "--help";
-  if (word == "--help" || word == "-h" || word == "help") return print_help(), 0;
-  if (word == "--version") return fmt::print("fodp {}\n", kVersion), 0;
+// A line of JSON for each command (command_text.h).
+int describe() {
+  for (const Command& command : kCommands)
+    if (command.run) command.run({std::string(kDescribe)});
+  std::fflush(stdout);
+  return torch_program() ? run_with_torch({"fodp", std::string(kDescribe)}) : 0;
+}
+
+int run_command(const std::string& name, const Words& words) {
   std::vector<std::string_view> known;
   for (const Command& command : kCommands) {
-    if (command.name == word) return command.run ? command.run({argv + 2, argv + argc}) : run_with_torch(argv);
     known.push_back(command.name);
+    if (command.name != name) continue;
+    if (command.run) return command.run(words);
+    Words all{"fodp", name};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_with_torch(std::move(all));
   }
-  throw InputError(fmt::format("there is no command '{}': {}", word, suggestion(word, known)));
+  throw InputError(fmt::format("there is no command '{}': {}", name, suggestion(name, known)));
+}
+
+int dispatch(const Words& words) {
+  const std::string first = words.empty() ? "help" : words.front();
+  if (first == "help" && words.size() > 1) return run_command(words[1], {"--help"});
+  if (first == "help" || first == "--help" || first == "-h") return print_help(), 0;
+  if (first == "--version" || first == "-v") return fmt::print("fodp {}\n", kVersion), 0;
+  if (first == kDescribe) return describe();
+  if (first == kWritePages && words.size() == 2) return write_pages(words[1]), 0;
+  return run_command(first, {words.begin() + 1, words.end()});
 }
 
 }  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
 }  // namespace fodp::app
 
 int main(int argc, char** argv) {
-  return fodp::app::run_guarded([&] { return fodp::app::dispatch(argc, argv); });
+  return fodp::app::run_guarded([&] { return fodp::app::dispatch({argv + 1, argv + argc}); });
 }

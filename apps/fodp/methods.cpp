@@ -3,27 +3,42 @@
 
 #include "command.h"
 #include "flags.h"
-#include "fodp/methods/method.h"
-#include "fodp/training/plan.h"
+#include "fodp/base/fields_json.h"
+#include "fodp/training/stages.h"
+#include "text.h"
 
 namespace fodp::app {
 namespace {
 
-// The options that the method's own stages read, with its defaults.
+// A run of other sizes than the usual one: what is the same for both does not depend on the run.
+RunContext other_run() {
+  RunContext context;
+  context.train_examples = 7;
+  context.sample_rate = .5;
+  context.clip_norm = 3;
+  return context;
+}
+
+// The options that the method's own stages read, with its defaults: the number where it is the same for every run, else how it follows.
 nlohmann::ordered_json options_json(const MethodEntry& method) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  MethodOptions options;
-  const Stages stages = resolve_stages(options, method);
-  options.memory.beta = options.memory.beta_schedule();
-  options.memory.stability = stages.release == ReleaseKind::spectral ? 1e-8 : 1e-12;
-  MethodOptions::for_each_part(options, [&](std::string_view, const auto& part) {
-    for_each_field(part, [&](const auto& field, const auto& value) {
-      if (!stages.read(part, field.name)) return;
-      nlohmann::ordered_json usual = FieldText<std::remove_cvref_t<decltype(value)>>::json(value);
-      if (usual.is_null()) usual = field.default_text;
-      list.push_back({{"name", field.name}, {"default", usual}, {"help", field.help}});
-    });
-  });
+  PrivateOptions options{.method = std::string(method.name)};
+  const Stages stages = choose_stages(options);
+  OptionSet one = options.own, other = options.own;
+  stages.fill(one, RunContext());
+  stages.fill(other, other_run());
+  for (const OptionView& view : parts_of(options)) {
+    const bool shared = view.options == &options.stages || view.options == &options.clip || view.options == &options.update;
+    const bool of_stages = options.own.look(*view.part) == view.options;
+    for (const OptionField& field : view.part->fields) {
+      if (!shared && !(of_stages && stages.reads(field.name))) continue;
+      FieldValue value = field.value(view.options);
+      if (of_stages && field.value(one.look(*view.part)) == field.value(other.look(*view.part))) value = field.value(one.look(*view.part));
+      const bool open = std::holds_alternative<std::monostate>(value);
+      list.push_back(
+          {{"name", field.name}, {"default", open ? nlohmann::ordered_json(field.standard) : json_value(value)}, {"help", field.help}});
+    }
+  }
   return list;
 }
 
@@ -48,27 +63,12 @@ nlohmann::ordered_json method_json(const MethodEntry& method) {
   return out;
 }
 
-// Broken into lines at blanks, each after `indent`.
-std::string wrapped(std::string_view text, const std::string& indent, std::size_t width = 110) {
-  std::string out, line;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (!line.empty() && indent.size() + line.size() + 1 + end > width) {
-      out += indent + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + std::string(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out + indent + line + "\n";
-}
-
 // A clause a line.
 std::string formula_lines(std::string_view formula) {
   std::string out;
   while (!formula.empty()) {
     const std::size_t end = formula.find(";  ");
-    out += wrapped(formula.substr(0, end), "  ");
+    out += fmt::format("  {}\n", formula.substr(0, end));
     formula.remove_prefix(end == std::string_view::npos ? formula.size() : end + 3);
   }
   return out;
@@ -79,29 +79,31 @@ std::string queries(const MethodEntry& method) {
 }
 
 void explain(const MethodEntry& method) {
-  fmt::print("{}: {}\n\n{}\n  costs     {}; {}\n  source    {}\n", method.name, method.summary, formula_lines(method.formula), method.event,
-             queries(method), method.source);
-  if (!method.reading.empty()) fmt::print("\nHow it is read here\n{}", wrapped(method.reading, "  "));
-  if (!method.alias.empty()) fmt::print("\nAlso called {}\n{}", method.alias, wrapped(method.alias_reason, "  "));
-  fmt::print("\nOptions (default)\n");
+  std::string text = fmt::format("{}: {}\n\n{}\n  costs     {}; {}\n  source    {}\n", method.name, method.summary,
+                                 formula_lines(method.formula), method.event, queries(method), method.source);
+  if (!method.reading.empty()) text += fmt::format("\nHow it is read here\n  {}\n", method.reading);
+  if (!method.alias.empty()) text += fmt::format("\nAlso called {}\n  {}\n", method.alias, method.alias_reason);
+  text += "\nOptions (default)\n";
   for (const auto& option : options_json(method))
-    fmt::print("  --{:<18} {} ({})\n", option["name"].get<std::string>(), option["help"].get<std::string>(), text_of(option["default"]));
+    text += fmt::format("  --{:<18}  {} ({})\n", option["name"].get<std::string>(), option["help"].get<std::string>(),
+                        text_of(option["default"]));
+  print_text(text);
 }
 
 void list_all() {
-  for (const MethodEntry& method : method_table()) {
+  for (const MethodEntry* entry : method_table()) {
+    const MethodEntry& method = *entry;
     const std::string also = method.alias.empty() ? "" : fmt::format(" (also {})", method.alias);
     std::string options;
     for (const auto& option : options_json(method))
       options += (options.empty() ? "" : ", ") + option["name"].get<std::string>() + "=" + text_of(option["default"]);
-    fmt::print("{}{}: {}\n  costs    {}; {}\n  source   {}\n  options\n{}\n", method.name, also, method.summary, method.event,
-               queries(method), method.source, wrapped(options, "    "));
+    print_text(fmt::format("{}{}: {}\n  costs    {}; {}\n  source   {}\n  options  {}\n\n", method.name, also, method.summary, method.event,
+                           queries(method), method.source, options));
   }
-  fmt::print(
+  print_text(
       "SGM(q, z): Poisson-sampled Gaussian at rate q with noise z times the sensitivity. Methods take other --release, --filter, "
-      "--update,\n"
-      "--clipping and --averaging than their own; what cannot be charged or computed is refused with a reason. fodp methods NAME explains "
-      "one.\n");
+      "--update, --clipping and --averaging than their own; what cannot be charged or computed is refused with a reason. fodp methods "
+      "NAME explains one.\n");
 }
 
 }  // namespace
@@ -110,6 +112,9 @@ int methods(const Words& words) {
   std::string name;
   Flags flags("methods", "What each training method does, releases and costs.", "fodp methods fo-dp-sgd");
   flags.add_positional("NAME", "explain this one", name);
+  std::vector<std::string> names;
+  for (const MethodEntry* method : method_table()) names.emplace_back(method->name);
+  flags.values("NAME", names);
   if (!flags.parse(words)) return 0;
 
   if (!name.empty()) {
@@ -119,7 +124,7 @@ int methods(const Words& words) {
   }
   if (flags.json()) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const MethodEntry& method : method_table()) list.push_back(method_json(method));
+    for (const MethodEntry* method : method_table()) list.push_back(method_json(*method));
     return print_json({{"methods", list}}), 0;
   }
   return list_all(), 0;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -9,9 +10,12 @@
 
 #include "command.h"
 #include "fodp/base/fields.h"
+#include "text.h"
 
 namespace fodp::app {
 namespace {
+
+constexpr std::string_view kErase = "\r\033[K";
 
 std::string duration(double seconds) {
   const long whole = std::lround(seconds);
@@ -20,11 +24,17 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
+std::string metric_text(const Objective& objective, double value) {
+  if (objective.target == Target::Kind::classes) return fmt::format("{} {:.2f}%", objective.metric, 100 * value);
+  return fmt::format("{} {:.4f}", objective.metric, value);
+}
+
+ProgressLine::ProgressLine(const Objective& objective, bool quiet)
+    : objective_(objective), quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::clear() {
-  if (shown_) note("\r\033[K");
+  if (shown_) note(std::string(kErase));
   shown_ = false;
 }
 
@@ -32,29 +42,32 @@ void ProgressLine::clear() {
 double ProgressLine::epsilon(const Progress& progress) {
   if (progress.seconds >= next_epsilon_) {
     const auto start = std::chrono::steady_clock::now();
-    epsilon_ = progress.epsilon();
+    spent(progress.epsilon());
     next_epsilon_ = progress.seconds + 100 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   return epsilon_;
 }
 
+// What is spent does not become less; bounds on it that are computed at different steps might, by rounding.
+double ProgressLine::spent(double epsilon) { return epsilon_ = std::max(epsilon_, epsilon); }
+
 void ProgressLine::stepped(const Progress& progress) {
   if (quiet_ || !terminal_ || progress.seconds - last_shown_ < .1) return;
   last_shown_ = progress.seconds;
   const double rate = static_cast<double>(progress.step) / progress.seconds;
-  std::string line = fmt::format("\r\033[Kstep {}/{}  {:.0f} steps/s  {} left", progress.step, progress.steps, rate,
+  std::string line = fmt::format("{}step {}/{}  {:.0f} steps/s  {} left", kErase, progress.step, progress.steps, rate,
                                  duration(static_cast<double>(progress.steps - progress.step) / rate));
   line += fmt::format("  epsilon {}", upper_text(epsilon(progress)));
-  if (!std::isnan(progress.test_accuracy)) line += fmt::format("  test accuracy {:.2f}%", 100 * progress.test_accuracy);
-  note(line);
+  if (!std::isnan(progress.test_metric)) line += "  test " + metric_text(objective_, progress.test_metric);
+  note(line.substr(0, kErase.size() + text_width(STDERR_FILENO) - 1));  // a second line would not be erased
   shown_ = true;
 }
 
 void ProgressLine::evaluated(const Evaluation& evaluation) {
   if (quiet_) return;
   clear();
-  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8}  test accuracy {:.2f}%  test loss {:.4f}  {}\n", evaluation.step,
-                   evaluation.epoch, upper_text(evaluation.epsilon), 100 * evaluation.test_accuracy, evaluation.test_loss,
+  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8}  test {}  test loss {:.4f}  {}\n", evaluation.step, evaluation.epoch,
+                   upper_text(spent(evaluation.epsilon)), metric_text(objective_, evaluation.test_metric), evaluation.test_loss,
                    duration(evaluation.seconds)));
 }
 

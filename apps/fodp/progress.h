@@ -5,9 +5,12 @@
 
 namespace fodp::app {
 
+// "accuracy 84.97%": a metric of an objective, for people.
+std::string metric_text(const Objective& objective, double value);
+
 class ProgressLine {
  public:
-  explicit ProgressLine(bool quiet);
+  ProgressLine(const Objective& objective, bool quiet);
   ~ProgressLine();
 
   void stepped(const Progress& progress);
@@ -16,10 +19,12 @@ class ProgressLine {
  private:
   void clear();
   double epsilon(const Progress& progress);
+  double spent(double epsilon);
 
+  const Objective& objective_;
   bool quiet_, terminal_, shown_ = false;
   double last_shown_ = -1;
-  double epsilon_ = 0, next_epsilon_ = 0;  // the last that was asked for; when to ask again
+  double epsilon_ = 0, next_epsilon_ = 0;  // the largest that was given so far; when to ask again
 };
 
 }  // namespace fodp::app

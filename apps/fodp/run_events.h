@@ -1,4 +1,4 @@
-// The run that a command is asked about: one kind of step by flags, or a list that varies from a file.
+// The run that a command is asked about: one kind of step by flags, or a run from a file.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "flags.h"
+#include "fodp/accounting/accountant.h"
 #include "fodp/accounting/event.h"
 #include "fodp/base/fields.h"
 
@@ -36,8 +37,15 @@ constexpr char kAssumptions[] =
     "training "
     "adds what its finite precision costs.";
 
-// Of `file`, a JSON list of {sample_rate, noise_multiplier, beta, steps} with the ranges of the flags. InputError names file, entry and
-// field.
-Events read_events(const std::string& file);
+// A run from a file. What else the file says of how it was accounted is there, too: nothing for a plain list.
+struct RunFile {
+  Events events;
+  std::optional<double> delta;
+  std::optional<AccountantKind> accountant;
+};
+
+// `path` is a JSON list of {sample_rate, noise_multiplier, beta, steps} with the ranges of the flags; or the summary.json of a training,
+// with what finite precision costs; or the directory of a run that holds one. InputError names file, entry and field.
+RunFile read_run(const std::string& path);
 
 }  // namespace fodp::app

@@ -6,8 +6,9 @@
 
 #include "fodp/base/check.h"
 #include "fodp/data/dataset.h"
-#include "fodp/training/state_dict.h"
+#include "fodp/files/state_dict.h"
 #include "program.h"
+#include "terminal.h"
 
 namespace fodp {
 namespace {
@@ -41,10 +42,22 @@ TEST_F(Commands, HelpTeaches) {
     EXPECT_THAT(train, HasSubstr(flag));
 }
 
+TEST_F(Commands, HelpMethodsAndStatementFollowTheTerminal) {
+  for (const char* words : {"train --help", "methods", "methods dp-sam", "train --dry-run", "data --help"}) {
+    Terminal terminal(folder_, words, 60);
+    EXPECT_EQ(terminal.finish(), 0) << words;
+    EXPECT_LE(longest_line(terminal.shown()), 60u) << words;
+    EXPECT_GT(longest_line(terminal.shown()), 50u) << words;
+  }
+  EXPECT_EQ(fodp("help train").out, fodp("train --help").out);
+  EXPECT_THAT(fodp("train --dry-run").out, HasSubstr("\n                  ")) << "the statement hangs under its column";
+}
+
 TEST_F(Commands, UnknownNamesGetTheNearest) {
   for (const auto& [words, hint] : std::vector<std::pair<std::string, std::string>>{{"trian", "train"},
                                                                                     {"train --metod dp-sgd", "--method"},
                                                                                     {"train --method fo-dp-sdg", "fo-dp-sgd"},
+                                                                                    {"train --method DP-SGD", "'dp-sgd'"},
                                                                                     {"train --data cifar10", "cifar-10"},
                                                                                     {"train --kernel confidnce", "confidence"},
                                                                                     {"account --sampel-rate .1", "--sample-rate"}}) {
@@ -99,6 +112,13 @@ TEST_F(Commands, MethodsListsAndExplains) {
 TEST_F(Commands, DataSaysWhatIsFoundAndWhatIsNot) {
   const auto out = json("data --data-dir " + folder_.string());
   for (const auto& set : out["data"]) EXPECT_FALSE(set["found"]) << set;
+  write("file", "");
+  for (const char* place : {"/nowhere", "file", "''"}) {
+    const Outcome outcome = fodp(std::string("data --json --data-dir ") + place);
+    EXPECT_EQ(outcome.status, 2) << place;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--data-dir"), HasSubstr(place), HasSubstr("folder"))) << place;
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
 }
 
 TEST_F(Commands, DryRunTouchesNoData) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fodp/accounting/events_json.h"
+#include "fodp/accounting/pld.h"
+#include "fodp/accounting/rdp.h"
 #include "program.h"
 
 namespace fodp {
@@ -56,6 +59,65 @@ TEST_F(Commands, AccountReadsARunThatVaries) {
     EXPECT_THAT(outcome.err, HasSubstr(name)) << name;
   }
   EXPECT_EQ(fodp("account --events same.json --steps 5 --delta 1e-5").status, 2);
+}
+
+TEST_F(Commands, AccountOfASummaryIsWhatTheRunSaid) {
+  const Events events{
+      {Event::poisson_gaussian(.04, 1.1 / .9, .0004), 300}, {Event::poisson_gaussian(.02, 9), 20}, {Event::gaussian(30), 4}};
+  const double pld = PldAccountant().epsilon(events, 1e-6).epsilon, rdp = RdpAccountant().epsilon(events, 1e-6).epsilon;
+  const auto summary = [&](const std::string& accountant) {
+    nlohmann::ordered_json out{{"method", "dp-is"}, {"event", events_to_json(events)}, {"delta", 1e-6}, {"accountant", accountant}};
+    return out.dump(2) + "\n";
+  };
+  std::filesystem::create_directories(folder_ / "runs/a");
+  write("runs/a/summary.json", summary("pld"));
+  write("rdp.json", summary("rdp"));
+  for (const char* path : {"runs/a", "runs/a/", "runs/a/summary.json"}) {
+    const auto out = json("account --events " + std::string(path));
+    EXPECT_NEAR(out["epsilon"], pld, 1e-9 * pld) << path;
+    EXPECT_EQ(out["delta"], 1e-6);
+    EXPECT_EQ(out["accountant"], "pld");
+    EXPECT_EQ(out["steps"], 324);
+  }
+  EXPECT_NEAR(json("account --events rdp.json")["epsilon"], rdp, 1e-9 * rdp);
+  EXPECT_NEAR(json("account --events rdp.json --accountant pld")["epsilon"], pld, 1e-9 * pld);
+  EXPECT_NEAR(json("account --events runs/a --delta 1e-4")["epsilon"], PldAccountant().epsilon(events, 1e-4).epsilon, 1e-9);
+  const auto delta = json("account --events runs/a --epsilon " + fmt::format("{}", pld));
+  EXPECT_NEAR(delta["delta"], 1e-6, 1e-9);
+  EXPECT_THAT(fodp("account --events runs/a").out, HasSubstr("finite precision included"));
+}
+
+// Before events had a slack of their own.
+TEST_F(Commands, AccountOfAnOlderSummaryChargesItsSlack) {
+  const Events events{{Event::poisson_gaussian(.04, 1.5, .0004), 300}};
+  nlohmann::ordered_json list = events_to_json(events);
+  list[0].erase("slack");
+  write("old.json", nlohmann::ordered_json{{"event", list}, {"delta", 1e-5}, {"sensitivity_slack", .0004}}.dump());
+  EXPECT_NEAR(json("account --events old.json")["epsilon"], PldAccountant().epsilon(events, 1e-5).epsilon, 1e-9);
+}
+
+TEST_F(Commands, AccountSaysWhatIsWrongWithASummary) {
+  std::filesystem::create_directories(folder_ / "empty");
+  write("no-event.json", R"({"delta": 1e-5})");
+  write("no-delta.json", R"({"event": []})");
+  write("range.json", R"({"event": [], "delta": 2})");
+  write("entry.json", R"({"event": [{"kind": "gaussian"}], "delta": 1e-5})");
+  write("who.json", R"({"event": [], "delta": 1e-5, "accountant": "prv"})");
+  for (const auto& [words, what] :
+       std::vector<std::pair<std::string, std::string>>{{"empty", "summary.json"},
+                                                        {"no-event.json", "event is missing"},
+                                                        {"no-delta.json", "delta is missing"},
+                                                        {"range.json", "delta is 2"},
+                                                        {"entry.json", "event: entry 1: sample_rate is missing"},
+                                                        {"who.json", "prv"}}) {
+    const Outcome outcome = fodp("account --events " + words);
+    EXPECT_EQ(outcome.status, 2) << words;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(words), HasSubstr(what))) << words;
+  }
+  write("list.json", R"([{"sample_rate":0.04,"noise_multiplier":1.1,"steps":10}])");
+  const Outcome outcome = fodp("account --events list.json");
+  EXPECT_EQ(outcome.status, 2) << "a list has no delta of its own";
+  EXPECT_THAT(outcome.err, HasSubstr("--delta is missing"));
 }
 
 TEST_F(Commands, AccountIsTightByDefault) {

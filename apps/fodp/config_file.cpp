@@ -1,0 +1,103 @@
+#include "config_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <toml++/toml.h>
+#include <nlohmann/json.hpp>
+
+#include "fodp/base/fields.h"
+
+namespace fodp::app {
+namespace {
+
+constexpr char kNoText[] = "{}: expected a number, a word, true, false or a list";
+
+std::string option_name(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key;
+}
+
+std::string toml_text(const toml::node& node, const std::string& where) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) return number_text(number->get());
+  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  const auto* list = node.as_array();
+  check_input(list != nullptr, kNoText, where);
+  std::string joined;
+  for (const toml::node& item : *list) joined += (joined.empty() ? "" : ",") + toml_text(item, where);
+  return joined;
+}
+
+ConfigFile read_toml(const std::string& content, const std::string& file) {
+  toml::table table;
+  try {
+    table = toml::parse(content);
+  } catch (const toml::parse_error& error) {
+    throw InputError(fmt::format("--config {}: line {}: {}", file, error.source().begin.line, error.description()));
+  }
+  ConfigFile config;
+  for (const auto& [key, node] : table) {
+    const std::string where = fmt::format("{}: line {}: {}", file, node.source().begin.line, key.str());
+    config.entries.push_back({option_name(std::string(key.str())), toml_text(node, where), where});
+  }
+  return config;
+}
+
+std::string json_text(const nlohmann::json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return number_text(value.get<double>());
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  check_input(value.is_array(), kNoText, where);
+  std::string joined;
+  for (const nlohmann::json& item : value) joined += (joined.empty() ? "" : ",") + json_text(item, where);
+  return joined;
+}
+
+std::set<std::string> derived_names(const nlohmann::json& list, const std::string& file) {
+  std::set<std::string> names;
+  check_input(list.is_array(), "{}: derived: expected a list of names", file);
+  for (const nlohmann::json& name : list) {
+    check_input(name.is_string(), "{}: derived: {} is not a name", file, name.dump());
+    names.insert(option_name(name));
+  }
+  return names;
+}
+
+ConfigFile read_json(const std::string& content, const std::string& file) {
+  nlohmann::json object;
+  try {
+    object = nlohmann::json::parse(content);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(fmt::format("--config {}: not JSON: {}", file, error.what()));
+  }
+  ConfigFile config;
+  std::set<std::string> derived;
+  if (object.contains("derived")) {
+    derived = derived_names(object["derived"], file);
+    object.erase("derived");
+    config.is_record = true;
+  }
+  for (const auto& [raw, value] : object.items()) {
+    const std::string key = option_name(raw), where = fmt::format("{}: {}", file, raw);
+    if (!value.is_null() && !derived.contains(key)) config.entries.push_back({key, json_text(value, where), where});
+  }
+  return config;
+}
+
+}  // namespace
+
+ConfigFile read_config_file(const std::string& file) {
+  std::error_code ignored;
+  std::ifstream stream(file, std::ios::binary);
+  check_input(std::filesystem::is_regular_file(file, ignored) && stream.good(), "--config {}: not a file that can be read", file);
+  const std::string content{std::istreambuf_iterator<char>(stream), {}};
+  const std::size_t first = content.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && content[first] == '{' ? read_json(content, file) : read_toml(content, file);
+}
+
+}  // namespace fodp::app

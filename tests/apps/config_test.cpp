@@ -1,0 +1,84 @@
+// --config: TOML, JSON, and the config.json of a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program.h"
+
+namespace fodp {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A run's record: everything stands in it, of the pairs both.
+const std::string kRecord = R"({
+  "method": "dp-sgd", "data": "cifar-10", "epsilon": 2.5, "noise_multiplier": 7.25, "sample_rate": 0.02, "lot": 1000, "steps": 300,
+  "epochs": 6, "hidden": [16, 8], "dry_run": true, "insecure_seed": null, "rho": 0.05, "beta": "0.9:0.6", "init": null, "init_seed": 17,
+  "derived": ["noise_multiplier", "lot", "epochs"]
+})";
+
+TEST_F(Commands, ARunsRecordIsReadAsItIs) {
+  write("config.json", kRecord);
+  const Outcome outcome = fodp("train --config config.json --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto plan = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(plan["method"], "dp-sgd");
+  EXPECT_EQ(plan["data"], "cifar-10");
+  EXPECT_EQ(plan["steps"], 300);
+  EXPECT_EQ(plan["sample_rate"], .02);
+  EXPECT_LE(plan["epsilon"], 2.5);
+  EXPECT_GT(plan["epsilon"], 2.4);
+  EXPECT_NE(plan["noise_multiplier"], 7.25) << "it was derived";
+}
+
+TEST_F(Commands, AFlagDisplacesItsAlternativeInTheFile) {
+  write("config.json", kRecord);
+  const auto noise = json("train --config config.json --noise-multiplier 1.5");
+  EXPECT_EQ(noise["noise_multiplier"], 1.5);
+  EXPECT_EQ(json("train --config config.json --lot 500")["sample_rate"], .01);
+  EXPECT_EQ(json("train --config config.json --epochs 2")["steps"], 100);
+  EXPECT_EQ(json("train --config config.json --steps 20")["steps"], 20);
+  write("run.toml", "noise-multiplier = 1.1\nlot = 1000\nepochs = 1\ndata = \"cifar-10\"\ndry-run = true\n");
+  EXPECT_LE(json("train --config run.toml --epsilon 2")["epsilon"], 2);
+  EXPECT_EQ(json("train --config run.toml --sample-rate .25")["steps"], 4);
+}
+
+TEST_F(Commands, TwoAlternativesInOnePlaceStayAnError) {
+  write("both.toml", "epsilon = 1\nnoise-multiplier = 1.1\ndry-run = true\n");
+  write("both.json", R"({"epsilon": 1, "noise_multiplier": 1.1, "dry_run": true})");
+  for (const char* words : {"--config both.toml", "--config both.json", "--epsilon 1 --noise-multiplier 1 --dry-run"}) {
+    const Outcome outcome = fodp(std::string("train ") + words);
+    EXPECT_EQ(outcome.status, 2) << words;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("epsilon"), HasSubstr("noise-multiplier"))) << words;
+  }
+}
+
+TEST_F(Commands, SwitchesStandInFilesToo) {
+  write("run.toml", "sample-rate = .1\n");  // no number of TOML's
+  EXPECT_EQ(fodp("account --config run.toml").status, 2);
+  write("run.toml", "sample-rate = 0.1\nnoise-multiplier = 1\nsteps = 10\ndelta = 1e-5\njson = true\n");
+  EXPECT_TRUE(nlohmann::json::parse(fodp("account --config run.toml").out).contains("epsilon"));
+  write("off.json", R"(  {"sample_rate": 0.1, "noise_multiplier": 1, "steps": 10, "delta": 1e-5, "json": false})");
+  EXPECT_THAT(fodp("account --config off.json").out, HasSubstr("epsilon "));
+  EXPECT_TRUE(nlohmann::json::parse(fodp("account --config off.json --json").out).contains("epsilon"));
+}
+
+TEST_F(Commands, WhatIsWrongInAJsonFileIsNamed) {
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"noise_multiplyer": 1})", "bad.json: noise_multiplyer: not an option of fodp account: did you mean 'noise-multiplier'?"},
+           {R"({"steps": {"a": 1}})", "bad.json: steps"},
+           {R"({"steps": [null]})", "bad.json: steps"},
+           {R"({"steps": 1.5})", "bad.json: steps"},
+           {R"({"steps": 10)", "bad.json: not JSON"},
+           {R"({"derived": "steps"})", "bad.json: derived"},
+           {R"({"derived": [1]})", "bad.json: derived"}}) {
+    write("bad.json", text);
+    const Outcome outcome = fodp("account --config bad.json");
+    EXPECT_EQ(outcome.status, 2) << text;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << text;
+  }
+  EXPECT_EQ(fodp("account --config .").status, 2);
+}
+
+}  // namespace
+}  // namespace fodp
