@@ -23,7 +23,8 @@
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>
 
-#include "fodp/training/evaluate.h"
+#include "fodp/mechanism/banded.h"
+#include "fodp/training/objective.h"
 #include "fodp/training/private_steps.h"
 #include "fodp/training/threads.h"
 
@@ -58,9 +59,10 @@ class Bench {
     PrivateOptions options{.method = method};
     options.privacy = {.noise_multiplier = 1, .sample_rate = 1, .steps = 1000};
     options.update.lr = .001;
-    options.bands.bands = 1;
+    options.own.of<BandOptions>().bands = 1;
     steps_ = std::make_unique<PrivateSteps>(
-        *model_.module, [this](const at::Tensor& x, const at::Tensor& y) { return row_cross_entropy(model_.forward(x), y); },
+        *model_.module,
+        [this](const at::Tensor& x, const at::Tensor& y) { return objective_table().front()->row_losses(model_.forward(x), y); },
         TrainingRows{rows_,
                      [this](std::span<const std::int64_t> rows) {
                        const auto count = static_cast<std::int64_t>(rows.size());
@@ -79,7 +81,12 @@ class Bench {
     optimizer_->zero_grad();
     for (std::int64_t begin = 0; begin < rows_; begin += kBatch) {
       const std::int64_t end = std::min(begin + kBatch, rows_);
-      row_cross_entropy(model_.forward(inputs_.slice(0, begin, end)), targets_.slice(0, begin, end)).sum().div(rows_).backward();
+      objective_table()
+          .front()
+          ->row_losses(model_.forward(inputs_.slice(0, begin, end)), targets_.slice(0, begin, end))
+          .sum()
+          .div(rows_)
+          .backward();
     }
     optimizer_->step();
     for (at::Tensor parameter : model_.module->parameters()) parameter.mutable_grad() = at::Tensor();
@@ -123,10 +130,10 @@ void compare_times() {
 
 void compare_methods() {
   std::printf("| method | a step over DP-SGD's |\n|---|---|\n");
-  for (const MethodEntry& entry : method_table()) {
+  for (const MethodEntry* entry : method_table()) {
     Bench plain(kCases[0]), other(kCases[0]);
     plain.make_private("dp-sgd");
-    other.make_private(std::string(entry.name));
+    other.make_private(std::string(entry->name));
     plain.private_step();
     other.private_step();
     std::vector<double> ratios;
@@ -134,7 +141,7 @@ void compare_methods() {
       const double reference = milliseconds([&] { plain.private_step(); });
       ratios.push_back(milliseconds([&] { other.private_step(); }) / reference);
     }
-    std::printf("| %s | %.2f |\n", std::string(entry.name).c_str(), median(ratios));
+    std::printf("| %s | %.2f |\n", std::string(entry->name).c_str(), median(ratios));
   }
 }
 

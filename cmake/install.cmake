@@ -2,7 +2,11 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS fodp_core EXPORT fodp_core_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT fodp_core_targets NAMESPACE fodp:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fodp)
-install(DIRECTORY src/fodp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+include(cmake/public_headers.cmake)
+foreach(header IN LISTS public_headers)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES src/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/fodp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(FODP_TORCH)
   install(TARGETS fodp EXPORT fodp_torch_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -11,5 +15,5 @@ endif()
 configure_package_config_file(cmake/fodpConfig.cmake.in ${PROJECT_BINARY_DIR}/fodpConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fodp)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fodpConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/fodpConfig.cmake ${PROJECT_BINARY_DIR}/fodpConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/fodpConfig.cmake ${PROJECT_BINARY_DIR}/fodpConfigVersion.cmake cmake/FindSLEEF.cmake cmake/FindMatio.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fodp)

@@ -1,7 +1,7 @@
 // What a plan costs, and how much noise a budget needs, before any data is touched. No LibTorch.
 #include <cstdio>
 
-#include <fodp/accounting/calibrate.h>
+#include <fodp/core.h>
 
 int main() {
   const auto accountant = fodp::make_accountant(fodp::AccountantKind::pld);

@@ -4,10 +4,7 @@
 // loss.backward() becomes sample, clipped_sum, release.
 #include <cstdio>
 
-#include <fodp/gradients/conv.h>
-#include <fodp/gradients/group_norm.h>
-#include <fodp/gradients/linear.h>
-#include <fodp/training/private_steps.h>
+#include <fodp/fodp.h>
 #include <torch/torch.h>
 
 // Any module will do whose trainable layers are fodp::nn's; whatever has no parameters stays torch's.

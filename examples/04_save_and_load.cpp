@@ -5,8 +5,8 @@
 //   >>> torch.save(model.state_dict(), "from_python.pt")
 #include <cstdio>
 
+#include <fodp/files/state_dict.h>
 #include <fodp/gradients/linear.h>
-#include <fodp/training/state_dict.h>
 #include <torch/torch.h>
 
 std::vector<fodp::NamedTensor> state_of(const torch::nn::Module& model) {

@@ -1,0 +1,10 @@
+# Matio::Matio, which reads MATLAB files; Debian ships no CMake file of its own. Also installed with fodp, for those who link its archives.
+find_path(Matio_INCLUDE_DIR matio.h)
+find_library(Matio_LIBRARY matio)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Matio REQUIRED_VARS Matio_LIBRARY Matio_INCLUDE_DIR)
+if(Matio_FOUND AND NOT TARGET Matio::Matio)
+  add_library(Matio::Matio UNKNOWN IMPORTED)
+  set_target_properties(Matio::Matio PROPERTIES IMPORTED_LOCATION "${Matio_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${Matio_INCLUDE_DIR}")
+endif()
+mark_as_advanced(Matio_INCLUDE_DIR Matio_LIBRARY)
