@@ -42,7 +42,7 @@ int main() try {
                                 }},
                            {.method = "dp-sgd",
                             .privacy = {.epsilon = 3, .delta = 1e-5, .sample_rate = .02, .steps = 120},
-                            .data = "the first 20,000 of Fashion-MNIST"});
+                            .data_name = "the first 20,000 of Fashion-MNIST"});
 
   while (!steps.done()) {
     fodp::Lot lot = steps.sample();                               // every row with probability .02

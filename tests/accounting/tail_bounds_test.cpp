@@ -25,7 +25,7 @@ TEST(TailBounds, HoldTheTailsOfCoins) {
       const double tail = coin_tail(kCount, heads), offset = 2. * heads - kCount;
       EXPECT_GE(bounds.right_of(offset), tail) << heads;
       EXPECT_GE(bounds.left_of(-offset), tail) << heads;
-      EXPECT_LE(bounds.right_of(offset), std::pow(tail, .7)) << heads << ": of any use";
+      EXPECT_LE(bounds.right_of(offset), std::sqrt(tail)) << heads << ": of any use";
     }
   }
 }

@@ -15,13 +15,13 @@ namespace {
 
 using std::filesystem::path;
 
-// Without the lines that are comments: these may give an example.
+// Without comments: these may give an example.
 std::string text_of(const path& file) {
   std::ifstream stream(file);
   std::string text;
   for (std::string line; std::getline(stream, line);) {
     const std::size_t first = line.find_first_not_of(' ');
-    if (first == std::string::npos || line.compare(first, 2, "//") != 0) text += line + "\n";
+    if (first == std::string::npos || line.compare(first, 2, "//") != 0) text += line.substr(0, line.find("  // ")) + "\n";
   }
   return text;
 }

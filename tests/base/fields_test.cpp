@@ -97,6 +97,7 @@ TEST(Fields, BoundsAreShownRoundedUp) {
   EXPECT_EQ(upper_text(3), "3");
   EXPECT_EQ(upper_text(.98206036), "0.982061");
   EXPECT_EQ(upper_text(INFINITY), "infinite");
+  EXPECT_EQ(upper_text(5e-324), "4.94066e-324");
   for (double value = 1e-9; value < 1e9; value *= 1.37) {
     EXPECT_GE(std::stod(upper_text(value)), value);
     EXPECT_LE(std::stod(upper_text(value)), value * (1 + 2e-5));

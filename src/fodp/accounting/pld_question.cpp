@@ -128,6 +128,7 @@ PldQuestion::Answer PldQuestion::closer(Direction direction, Answer answer, doub
     const bool narrow = std::isfinite(upper) && upper - lower <= std::max(width_ * upper, gives_epsilon_ ? 1e-6 : 0.);
     if (narrow && answer.excess <= std::max(3e-5 * epsilon, 3e-7)) break;
     Answer next = solve(pieces_, direction, epsilon, 1, Look::closer);
+    if (!(next.step > 0)) break;
     next.interval = both(answer.interval, next.interval);
     answer = next;
     if (!(answer.interval.upper < .99 * upper)) break;
@@ -196,7 +197,7 @@ PldQuestion::Frame PldQuestion::frame_at(const RunCumulants& within, double s, D
   return frame;
 }
 
-// Nothing where the cumulants are not finite.
+// Nothing where the cumulants are not finite, or a closer look would be one at a delta below 1e-100.
 std::optional<PldQuestion::Frame> PldQuestion::frame(Direction direction, double epsilon, Look look) const {
   const double highest = highest_loss(direction, epsilon, look);
   const RunCumulants within = cumulants(tail_, highest);
@@ -207,6 +208,8 @@ std::optional<PldQuestion::Frame> PldQuestion::frame(Direction direction, double
     for (double s = .95 * slope; s > slope / 3; s *= .95)
       if (const Frame next = frame_at(within, s, direction, epsilon, look); next.excess < best.excess) best = next;
   best.highest = highest, best.slope = slope;
+  constexpr double kLeastLog = -230;
+  if (look == Look::closer && !(best.tilted.k - best.s * epsilon > kLeastLog)) return std::nullopt;
   if (!(best.tilted.variance > 0) || !std::isfinite(best.tilted.k) || !(best.window < kInfinity)) return std::nullopt;
   return best;
 }
