@@ -105,7 +105,8 @@ std::string number_text(double value) {
 std::string upper_text(double value) {
   if (std::isinf(value)) return "infinite";
   std::string text = fmt::format("{:.6g}", value);
-  if (std::strtod(text.c_str(), nullptr) < value) text = fmt::format("{:.6g}", std::strtod(text.c_str(), nullptr) + std::pow(10, std::floor(std::log10(value)) - 5));
+  if (std::strtod(text.c_str(), nullptr) < value)
+    text = fmt::format("{:.6g}", std::strtod(text.c_str(), nullptr) + std::pow(10, std::floor(std::log10(value)) - 5));
   return text;
 }
 
