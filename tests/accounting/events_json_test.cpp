@@ -37,6 +37,66 @@ TEST(EventsJson, AreTheSameWhenReadBack) {
   EXPECT_EQ(events_from_json(through_text(events_to_json(infinite)), "here"), infinite);
 }
 
+// Sigma over beta and the rate, each linear in the step, as schedules make them.
+Events scheduled(int steps, double first_rate, double last_rate, double last_sigma, double last_beta) {
+  Events events;
+  for (int i = 0; i < steps; ++i) {
+    const double t = i / (steps - 1.);
+    events.push_back(
+        {Event::poisson_gaussian(std::lerp(first_rate, last_rate, t), std::lerp(1.2, last_sigma, t) / std::lerp(.9, last_beta, t), 1e-3),
+         1});
+  }
+  return events;
+}
+
+TEST(EventsJson, AScheduleIsOneEntry) {
+  for (const Events& events : {scheduled(6250, .01, .03, 1.2, .6), scheduled(6250, .01, .01, .7, .9), scheduled(33, .01, .02, .8, .3),
+                               scheduled(40, .01, .02, 1.2 * .6 / .9, .6)}) {
+    const nlohmann::ordered_json list = events_to_json(events);
+    ASSERT_EQ(list.size(), 1u) << list.dump();
+    EXPECT_EQ(list[0]["count"], events.size());
+    const Events back = events_from_json(through_text(list), "here");
+    ASSERT_EQ(back.size(), events.size());
+    for (std::size_t i = 0; i < back.size(); ++i) {
+      EXPECT_EQ(back[i].count, 1);
+      EXPECT_EQ(back[i].event.slack, 1e-3);
+      EXPECT_NEAR(back[i].event.sample_rate, events[i].event.sample_rate, 1e-12 * events[i].event.sample_rate);
+      EXPECT_NEAR(back[i].event.noise_multiplier, events[i].event.noise_multiplier, 1e-12 * events[i].event.noise_multiplier);
+    }
+  }
+}
+
+TEST(EventsJson, PartsOfAScheduleAreEntriesAndFewUnlikeEventsAreListed) {
+  Events events = scheduled(100, .01, .02, .7, .9);
+  for (const Composed& part : scheduled(50, .05, .03, 1.2, .4)) events.push_back(part);
+  events.push_back({kPlain, 3});
+  const nlohmann::ordered_json list = events_to_json(events);
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0]["count"], 100);
+  EXPECT_EQ(list[1]["count"], 50);
+  EXPECT_EQ(list[1]["sample_rate"]["last"], .03);
+  EXPECT_EQ(events_from_json(through_text(list), "here").size(), 151u);
+
+  const Events few = scheduled(20, .01, .02, .7, .9);
+  EXPECT_EQ(events_to_json(few).size(), 20u);
+  EXPECT_EQ(events_from_json(through_text(events_to_json(few)), "here"), few);
+}
+
+TEST(EventsJson, ARampThatIsNoneIsRefused) {
+  const auto with = [](const std::string& rate, const std::string& count) {
+    return refusal(
+        (R"([{"kind": "poisson_gaussian", "sample_rate": )" + rate + R"(, "effective_noise_multiplier": 1, "count": )" + count + "}]")
+            .c_str());
+  };
+  EXPECT_EQ(with(R"({"first": 0.1, "last": 0.2})", "50"), "");
+  EXPECT_THAT(with(R"({"first": 0.1})", "50"), HasSubstr("here: entry 1: sample_rate: last is missing"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2, "wait": 2})", "50"), HasSubstr("'wait' is not known: did you mean 'weight'?"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2, "weight": -1})", "50"), HasSubstr("weight is -1: must be above 0"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 2})", "50"), HasSubstr("here: entry 1: "));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1e15"), HasSubstr("count"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1000000000000"), HasSubstr("must be at most 10000000"));
+}
+
 TEST(EventsJson, HoldWhatOthersNeedSampledEventsFirst) {
   const nlohmann::ordered_json list = events_to_json({{kPlain, 2}, {kSampled, 5}, {Event::gaussian(9), 1}});
   ASSERT_EQ(list.size(), 3u);

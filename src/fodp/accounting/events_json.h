@@ -2,6 +2,9 @@
 //   {"kind", "sample_rate", "effective_noise_multiplier", "count", "slack"}
 // with sampled events first. Written and read back they are the same to the last bit, up to that order, so that an accountant says the same
 // of them. An infinite noise multiplier is the string "inf".
+//
+// Where a schedule makes 32 or more steps unlike, one entry stands for all of them: `count` is their number, and a number that changes is
+// {"first", "last", "weight"}, as in ramp.h (`weight` is left out where it is 1). Read back, these are the same to a trillionth.
 #pragma once
 
 #include <string_view>
