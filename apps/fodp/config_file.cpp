@@ -80,6 +80,7 @@ ConfigFile read_json(const std::string& content, const std::string& file) {
   if (object.contains("derived")) {
     derived = derived_names(object["derived"], file);
     object.erase("derived");
+    derived.insert({"out", "save"});  // where that run put its results; nothing is overwritten, so a repetition needs a place of its own
     config.is_record = true;
   }
   for (const auto& [raw, value] : object.items()) {

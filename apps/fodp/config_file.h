@@ -17,7 +17,8 @@ struct ConfigFile {
 };
 
 // JSON begins with a brace. There null means that the option is not given, and the key "derived" lists the options whose values followed
-// from others: they are left out. Only a run's record has that key. InputError names the file and what is wrong in it.
+// from others: they are left out. Only a run's record has that key, and of such a record --out and --save are left out, too. InputError
+// names the file and what is wrong in it.
 ConfigFile read_config_file(const std::string& file);
 
 }  // namespace fodp::app

@@ -31,6 +31,21 @@ TEST_F(Commands, ARunsRecordIsReadAsItIs) {
   EXPECT_NE(plan["noise_multiplier"], 7.25) << "it was derived";
 }
 
+TEST_F(Commands, ARunIsRepeatedFromItsRecord) {
+  if (fodp("data --json").out.find("\"found\": true") == std::string::npos) GTEST_SKIP() << "fashion-mnist is not here";
+  const std::string words = "train --train-size 400 --test-size 100 --hidden 8 --steps 6 --lot 80 --epsilon 3 --insecure-seed 5 ";
+  const Outcome first = fodp(words + "--method dp-adam --clipping adaptive --out run --save w.pt");
+  ASSERT_EQ(first.status, 0) << first.err;
+  auto config = nlohmann::json::parse(content(folder_ / "run/config.json"));
+  config["derived"] = {"noise_multiplier", "sample_rate", "epochs"};
+  write("again.json", config.dump());
+  const auto second = json("train --config again.json --out again");
+  const auto summary = nlohmann::json::parse(content(folder_ / "run/summary.json"));
+  for (const char* name : {"method", "steps", "sample_rate", "epsilon", "noise_multiplier", "test_accuracy", "test_loss"})
+    EXPECT_EQ(second[name], summary[name]) << name;
+  EXPECT_EQ(fodp("train --config again.json").status, 0) << "it does not write where the first one did";
+}
+
 TEST_F(Commands, AFlagDisplacesItsAlternativeInTheFile) {
   write("config.json", kRecord);
   const auto noise = json("train --config config.json --noise-multiplier 1.5");
