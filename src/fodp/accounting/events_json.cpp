@@ -21,7 +21,7 @@ constexpr const char* kPoissonGaussian = "poisson_gaussian";
 const std::vector<std::string_view> kFields = {"kind", "sample_rate", "effective_noise_multiplier", "count", "slack"};
 
 const std::vector<std::string_view> kRampFields = {"first", "last", "weight"};
-constexpr std::size_t kFewestOfRamp = 32;            // fewer unlike events are listed one by one
+constexpr std::size_t kFewestOfRamp = 32;         // fewer unlike events are listed one by one
 constexpr std::int64_t kMostOfRamp = 10'000'000;  // steps
 
 std::string known_only(const nlohmann::json& entry, const std::vector<std::string_view>& known) {
