@@ -90,7 +90,7 @@ TEST(EventsJson, ARampThatIsNoneIsRefused) {
   };
   EXPECT_EQ(with(R"({"first": 0.1, "last": 0.2})", "50"), "");
   EXPECT_THAT(with(R"({"first": 0.1})", "50"), HasSubstr("here: entry 1: sample_rate: last is missing"));
-  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2, "wait": 2})", "50"), HasSubstr("'wait' is not known: did you mean 'weight'?"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2, "wieght": 2})", "50"), HasSubstr("'wieght' is not known: did you mean 'weight'?"));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2, "weight": -1})", "50"), HasSubstr("weight is -1: must be above 0"));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 2})", "50"), HasSubstr("here: entry 1: "));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1e15"), HasSubstr("count"));
