@@ -7,7 +7,8 @@ namespace fodp {
   M(Entry, kNoFilter)          \
   M(Entry, kLowPassFilter)     \
   M(Entry, kMemoryFilter)      \
-  M(Entry, kKalmanFilter)
+  M(Entry, kKalmanFilter)      \
+  M(Entry, kSpatialFilter)
 
 FODP_TABLE(filter_table, FilterEntry, FODP_FILTERS)
 
