@@ -20,7 +20,8 @@ const FilterEntry& entry() { return find_entry(filter_table(), "filter", "spatia
 RunContext context() {
   RunContext context;
   context.row_shape = {kChannels, kHeight, kWidth};
-  context.layers = {{"1", 0, kUnits * kColumns + kUnits, 0, kUnits, kColumns}, {"3", kUnits * kColumns + kUnits, kUnits * kColumns + 20, 0, 0, 0}};
+  context.layers = {{"1", 0, kUnits * kColumns + kUnits, 0, kUnits, kColumns},
+                    {"3", kUnits * kColumns + kUnits, kUnits * kColumns + 20, 0, 0, 0}};
   context.parameters = kUnits * kColumns + 20;
   return context;
 }

@@ -15,7 +15,8 @@ struct SpatialOptions {
   double cutoff = 4;
 
   static auto fields() {
-    return std::tuple{field("cutoff", &SpatialOptions::cutoff, "f0: the frequency, in half waves over the image, that is halved", above(0))};
+    return std::tuple{
+        field("cutoff", &SpatialOptions::cutoff, "f0: the frequency, in half waves over the image, that is halved", above(0))};
   }
 };
 
@@ -81,10 +82,11 @@ void check(const RunContext& context) {
   const std::vector<std::int64_t>& shape = context.row_shape;
   const bool images = shape.size() == 3;
   const LayerGroup& first = context.layers.front();
-  check_input(images && first.columns == shape[0] * shape[1] * shape[2],
-              "`filter` {}: it smooths a first layer that is linear on images laid out channel, row, column, such as the mlp's; layer '{}' is "
-              "not one",
-              context.chosen.filter, first.name);
+  check_input(
+      images && first.columns == shape[0] * shape[1] * shape[2],
+      "`filter` {}: it smooths a first layer that is linear on images laid out channel, row, column, such as the mlp's; layer '{}' is "
+      "not one",
+      context.chosen.filter, first.name);
 }
 
 }  // namespace
