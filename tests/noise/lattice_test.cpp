@@ -234,15 +234,14 @@ double correlation(const std::vector<std::int64_t>& a, const std::vector<std::in
   return ab / std::sqrt(aa * bb) * std::sqrt(static_cast<double>(a.size()));
 }
 
-// 16 vectors of 8,192 draws, 120 correlations, each within 5.5: false alarm 4.6e-6. Noise used twice stands at 90, a tenth of it mixed in
+// 15 vectors of 8,192 draws, 105 correlations, each within 5.5: false alarm 4.0e-6. Noise used twice stands at 90, a tenth of it mixed in
 // at 9.
 TEST(LatticeNoise, IsIndependentAcrossStepsReleasesPurposesAndBlocks) {
   const double grid = 0x1p-10;
   std::vector<std::vector<std::int64_t>> drawn;
   for (const std::uint64_t release : {0, 1, 2, 3, 1000, 6249})
     for (const std::uint32_t block : {0u, 1u}) drawn.push_back(noise_at(seeded(6), release, block, 1, grid));
-  for (const Purpose purpose : {Purpose::sampling, Purpose::acceptance, Purpose::audit})
-    drawn.push_back(noise_at(seeded(6, purpose), 0, 0, 1, grid));
+  for (const Purpose purpose : {Purpose::sampling, Purpose::acceptance}) drawn.push_back(noise_at(seeded(6, purpose), 0, 0, 1, grid));
   drawn.push_back(noise_at(seeded(7), 0, 0, 1, grid));
   for (std::size_t a = 0; a < drawn.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) EXPECT_LT(std::abs(correlation(drawn[a], drawn[b])), 5.5) << a << ' ' << b;

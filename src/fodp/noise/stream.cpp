@@ -36,13 +36,10 @@ RunKey RunKey::from_insecure_seed(std::uint64_t seed) {
   put_big_endian<8>(seed, seed_bytes.data());
   RunKey key;
   key.bytes_ = Sha256().add(std::string_view("fodp insecure run key 1")).add(seed_bytes).digest();
-  key.insecure_ = true;
   return key;
 }
 
-RunKey::RunKey(RunKey&& other) noexcept : bytes_(other.bytes_), insecure_(other.insecure_) {
-  OPENSSL_cleanse(other.bytes_.data(), other.bytes_.size());
-}
+RunKey::RunKey(RunKey&& other) noexcept : bytes_(other.bytes_) { OPENSSL_cleanse(other.bytes_.data(), other.bytes_.size()); }
 
 RunKey::~RunKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 

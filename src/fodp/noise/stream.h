@@ -12,7 +12,7 @@
 
 namespace fodp {
 
-enum class Purpose : std::uint8_t { noise = 1, sampling = 2, acceptance = 3, audit = 4 };
+enum class Purpose : std::uint8_t { noise = 1, sampling = 2, acceptance = 3 };
 
 class RunKey {
  public:
@@ -24,14 +24,11 @@ class RunKey {
   RunKey& operator=(const RunKey&) = delete;
   ~RunKey();
 
-  bool insecure() const { return insecure_; }
-
  private:
   friend class RandomStream;
   RunKey() = default;
 
   std::array<std::uint8_t, 32> bytes_{};
-  bool insecure_ = false;
 };
 
 // The random bits of one purpose. It is safe to use from several threads at once.
