@@ -1,5 +1,5 @@
 // The commands, and the one place where errors become messages and exit statuses:
-//   0 done; 1 a fault; 2 bad input; 3 a privacy refusal; 130 interrupted (interrupt.h)
+//   0 done; 1 a fault; 2 bad input; 3 a privacy refusal; 130 interrupted (torch/interrupt.h)
 #pragma once
 
 #include <functional>
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "commands.h"
 
 namespace fodp::app {
 
@@ -34,11 +36,8 @@ void note(const std::string& text);
 
 void print_json(const nlohmann::ordered_json& value);
 
-int account(const Words& words);
-int calibrate(const Words& words);
-int completion(const Words& words);
-int train(const Words& words);
-int methods(const Words& words);
-int data(const Words& words);
+#define FODP_DECLARE(name, summary) int name(const Words& words);
+FODP_COMMANDS(FODP_DECLARE, FODP_DECLARE)
+#undef FODP_DECLARE
 
 }  // namespace fodp::app

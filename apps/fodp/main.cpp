@@ -20,14 +20,9 @@
 namespace fodp::app {
 namespace {
 
-constexpr Command kCommands[] = {
-    {"train", "train a model privately", nullptr},
-    {"account", "what a run costs: epsilon at a delta, or delta at an epsilon", account},
-    {"calibrate", "the noise, steps, sample rate or beta that meets a target", calibrate},
-    {"methods", "what each method does, releases and costs", nullptr},
-    {"data", "which data sets are found where, checked", nullptr},
-    {"completion", "a script that completes this command line in bash, zsh or fish", completion},
-};
+#define FODP_PLAIN(name, summary) {#name, summary, name},
+#define FODP_WITH_TORCH(name, summary) {#name, summary, nullptr},
+constexpr Command kCommands[] = {FODP_COMMANDS(FODP_PLAIN, FODP_WITH_TORCH)};
 
 void print_help() {
   std::string text = fmt::format("fodp {}: private training with memory\n\nUsage: fodp COMMAND [OPTIONS]\n\nCommands:\n", kVersion);

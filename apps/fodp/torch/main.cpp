@@ -1,15 +1,13 @@
-// The commands that need LibTorch; main.cpp starts it.
+// The commands that need LibTorch; ../main.cpp starts it.
 #include "command.h"
 #include "command_text.h"
 #include "fodp/base/check.h"
 
 namespace {
 
-constexpr fodp::app::Command kCommands[] = {
-    {"train", "", fodp::app::train},
-    {"methods", "", fodp::app::methods},
-    {"data", "", fodp::app::data},
-};
+#define FODP_PLAIN(name, summary)
+#define FODP_WITH_TORCH(name, summary) {#name, summary, fodp::app::name},
+constexpr fodp::app::Command kCommands[] = {FODP_COMMANDS(FODP_PLAIN, FODP_WITH_TORCH)};
 
 }  // namespace
 
