@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fodp/accounting/pld.h"
+#include "fodp/accounting/rdp.h"
 #include "fodp/base/check.h"
 
 namespace fodp {
@@ -14,16 +16,30 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Event, KeepsWhatItIsGiven) {
   const Event event = Event::poisson_gaussian(.04, 1.1, .002);
-  EXPECT_EQ(event.kind, Event::Kind::poisson_gaussian);
-  EXPECT_EQ(event.kind_name(), "poisson_gaussian");
+  EXPECT_EQ(event.kind, &kPoissonGaussianEvent);
+  EXPECT_EQ(event.kind->name, "poisson_gaussian");
   EXPECT_EQ(event.sample_rate, .04);
   EXPECT_EQ(event.noise_multiplier, 1.1);
   EXPECT_EQ(event.slack, .002);
 }
 
+// What accountants compute depends on the pair that a kind names, and on nothing else of it.
+TEST(Event, AKindOfItsOwnIsComposedAsThePairThatStandsForIt) {
+  static const EventKind half{.name = "half",
+                              .words = "half as much noise",
+                              .check = [](const Event&) {},
+                              .stands_for =
+                                  [](const Event& event) {
+                                    return SampledGaussian{event.sample_rate, event.charged_multiplier() / 2};
+                                  }};
+  const Events own{{Event{&half, .04, 2.2, .002}, 500}}, known{{Event::poisson_gaussian(.04, 1.1, .002), 500}};
+  EXPECT_EQ(PldAccountant().epsilon(own, 1e-5).epsilon, PldAccountant().epsilon(known, 1e-5).epsilon);
+  EXPECT_EQ(RdpAccountant().epsilon(own, 1e-5).epsilon, RdpAccountant().epsilon(known, 1e-5).epsilon);
+}
+
 TEST(Event, SamplingEveryRecordIsThePlainGaussian) {
   EXPECT_EQ(Event::poisson_gaussian(1, 1.1, .002), Event::gaussian(1.1, .002));
-  EXPECT_EQ(Event::gaussian(1.1).kind_name(), "gaussian");
+  EXPECT_EQ(Event::gaussian(1.1).kind->name, "gaussian");
   EXPECT_EQ(Event::gaussian(1.1).sample_rate, 1);
 }
 
@@ -64,7 +80,7 @@ TEST(Event, DiffersInEveryField) {
   EXPECT_NE(event, Event::poisson_gaussian(.05, 1.1, .002));
   EXPECT_NE(event, Event::poisson_gaussian(.04, 1.2, .002));
   EXPECT_NE(event, Event::poisson_gaussian(.04, 1.1, .001));
-  EXPECT_NE(event, (Event{Event::Kind::gaussian, .04, 1.1, .002}));
+  EXPECT_NE(event, (Event{&kGaussianEvent, .04, 1.1, .002}));
 }
 
 TEST(Event, RefusesValuesOutOfRange) {

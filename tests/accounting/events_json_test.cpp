@@ -123,7 +123,7 @@ TEST(EventsJson, RefusalsNameEntryAndField) {
            {R"({"kind":"gaussian","sample_rate":1,"effective_noise_multiplier":2})", "count is missing"},
            {R"({"kind":"laplace","sample_rate":1,"effective_noise_multiplier":2,"count":7})", "laplace"},
            {R"({"kind":1,"sample_rate":1,"effective_noise_multiplier":2,"count":7})", "kind"},
-           {R"({"kind":"gaussian","sample_rate":0.5,"effective_noise_multiplier":2,"count":7})", "sample_rate is 0.5"},
+           {R"({"kind":"gaussian","sample_rate":0.5,"effective_noise_multiplier":2,"count":7})", "sample rate is 0.5"},
            {R"({"kind":"poisson_gaussian","sample_rate":1.5,"effective_noise_multiplier":2,"count":7})", "sample rate is 1.5"},
            {R"({"kind":"poisson_gaussian","sample_rate":"x","effective_noise_multiplier":2,"count":7})", "sample_rate is \"x\""},
            {R"({"kind":"gaussian","sample_rate":1,"effective_noise_multiplier":-2,"count":7})", "noise multiplier is -2"},

@@ -242,9 +242,9 @@ TEST(Pld, ChargesForSlack) {
 
 TEST(Pld, RefusesWhatItDoesNotKnow) {
   const PldAccountant accountant;
-  EXPECT_THROW(accountant.epsilon({{Event{static_cast<Event::Kind>(7), 1, 1}, 1}}, 1e-5), InputError);
-  EXPECT_THROW(accountant.epsilon({{Event{Event::Kind::poisson_gaussian, 2, 1}, 1}}, 1e-5), InputError);
-  EXPECT_THROW(accountant.epsilon({{Event{Event::Kind::gaussian, 1, kNan}, 1}}, 1e-5), InputError);
+  EXPECT_THROW(accountant.epsilon({{Event{nullptr, 1, 1}, 1}}, 1e-5), InputError);
+  EXPECT_THROW(accountant.epsilon({{Event{&kPoissonGaussianEvent, 2, 1}, 1}}, 1e-5), InputError);
+  EXPECT_THROW(accountant.epsilon({{Event{&kGaussianEvent, 1, kNan}, 1}}, 1e-5), InputError);
   EXPECT_THROW(accountant.epsilon({{Event::gaussian(1), -1}}, 1e-5), InputError);
   for (double delta : {-1e-9, 1.1, kNan}) EXPECT_THROW(accountant.epsilon(run(.1, 1, 1), delta), InputError) << delta;
   for (double epsilon : {-1e-9, kNan}) EXPECT_THROW(accountant.delta(run(.1, 1, 1), epsilon), InputError) << epsilon;

@@ -16,8 +16,6 @@
 namespace fodp {
 namespace {
 
-constexpr const char* kGaussian = "gaussian";
-constexpr const char* kPoissonGaussian = "poisson_gaussian";
 const std::vector<std::string_view> kFields = {"kind", "sample_rate", "effective_noise_multiplier", "count", "slack"};
 
 const std::vector<std::string_view> kRampFields = {"first", "last", "weight"};
@@ -60,27 +58,36 @@ std::int64_t count_field(const nlohmann::json& entry, const std::string& where) 
   return value.get<std::int64_t>();
 }
 
+const EventKind& kind_of(const nlohmann::json& name, const std::string& where) {
+  std::string known;
+  for (const EventKind* kind : event_kinds()) {
+    if (name == kind->name) return *kind;
+    known += (known.empty() ? "\"" : " or \"") + std::string(kind->name) + "\"";
+  }
+  throw InputError(fmt::format("{}: kind is {}: must be {}", where, name.dump(), known));
+}
+
 void add_entry(const nlohmann::json& entry, const std::string& where, Events& events) {
   check_input(entry.is_object(), "{}: expected an object", where);
   const std::string problem = known_only(entry, kFields);
   check_input(problem.empty(), "{}: {}", where, problem);
   for (const std::string_view name : kFields) check_input(name == "slack" || entry.contains(name), "{}: {} is missing", where, name);
-  const nlohmann::json& kind = entry.at("kind");
-  check_input(kind == kGaussian || kind == kPoissonGaussian, "{}: kind is {}: must be \"{}\" or \"{}\"", where, kind.dump(), kGaussian,
-              kPoissonGaussian);
+  const EventKind& kind = kind_of(entry.at("kind"), where);
   const Ramp rate = ramp_of(entry.at("sample_rate"), "sample_rate", where);
   const Ramp noise = ramp_of(entry.at("effective_noise_multiplier"), "effective_noise_multiplier", where);
   const double slack = entry.contains("slack") ? number_of(entry["slack"], "slack", where) : 0;
-  check_input(kind != kGaussian || (rate.constant() && rate.first == 1), "{}: sample_rate is {}: must be 1 for a {} event", where,
-              rate.first, kGaussian);
   const std::int64_t count = count_field(entry, where);
+  const auto add = [&](double rate_now, double noise_now, std::int64_t times) {
+    events.push_back({{&kind, rate_now, noise_now, slack}, times});
+    events.back().event.for_accountant();  // checks it
+  };
   try {
     if (rate.constant() && noise.constant()) {
-      events.push_back({Event::poisson_gaussian(rate.first, noise.first, slack), count});
+      add(rate.first, noise.first, count);
       return;
     }
     check_input(count <= kMostOfRamp, "count is {}: must be at most {} where a number changes with the step", count, kMostOfRamp);
-    for (std::int64_t i = 0; i < count; ++i) events.push_back({Event::poisson_gaussian(rate.at(i, count), noise.at(i, count), slack), 1});
+    for (std::int64_t i = 0; i < count; ++i) add(rate.at(i, count), noise.at(i, count), 1);
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", where, error.what()));
   }
@@ -94,7 +101,7 @@ nlohmann::ordered_json ramp_json(const Ramp& ramp) {
 }
 
 nlohmann::ordered_json entry_json(const Event& event, const Ramp& rate, const Ramp& noise, std::int64_t count) {
-  return {{"kind", event.kind_name()},
+  return {{"kind", event.kind->name},
           {"sample_rate", ramp_json(rate)},
           {"effective_noise_multiplier", ramp_json(noise)},
           {"count", count},
@@ -132,12 +139,10 @@ std::size_t length_of_ramp(std::span<const Composed> events) {
 
 nlohmann::ordered_json events_to_json(const Events& events) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Event::Kind kind : {Event::Kind::poisson_gaussian, Event::Kind::gaussian}) {
-    Events of_kind;
-    for (const Composed& part : events)
-      if (part.event.kind == kind) of_kind.push_back(part);
+  for (const EventKind* kind : event_kinds()) {
+    const Events alike = of_kind(events, *kind);
     std::size_t length = 0;
-    for (std::span<const Composed> rest = of_kind; !rest.empty(); rest = rest.subspan(length)) {
+    for (std::span<const Composed> rest = alike; !rest.empty(); rest = rest.subspan(length)) {
       length = length_of_ramp(rest);
       const auto& [event, count] = rest.front();
       const Ramps ramps = length > 1 ? *ramps_through(rest.first(length))

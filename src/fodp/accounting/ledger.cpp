@@ -16,15 +16,15 @@ Charge::Charge(Charge&& other) noexcept
 
 std::uint64_t Charge::spend(std::uint64_t ticket) {
   check_privacy(!used_up(), "charge {} ({}, {} releases) is spent or was given away: each release needs a charge", number_,
-                event_.kind_name(), releases_);
+                event_.kind->name, releases_);
   check_privacy(spent_ == 0 || ticket == ticket_, "charge {} ({}) is for {}, not for {}: what is charged as one may not change", number_,
-                event_.kind_name(), ticket_, ticket);
+                event_.kind->name, ticket_, ticket);
   ticket_ = ticket;
   return number_ + static_cast<std::uint64_t>(spent_++);
 }
 
 std::size_t Ledger::Hash::operator()(const Event& event) const {
-  std::size_t hash = static_cast<std::size_t>(event.kind);
+  std::size_t hash = std::hash<const EventKind*>()(event.kind);
   for (double number : {event.sample_rate, event.noise_multiplier, event.slack}) hash = hash * 1000003 + std::hash<double>()(number);
   return hash;
 }
@@ -52,7 +52,7 @@ void Ledger::plan(const Events& events) {
   std::unordered_map<Event, std::int64_t, Hash> planned;
   Merged whole = charged_;
   for (const Composed& part : events) {
-    check_input(part.count >= 0, "planned count of a {} event is {}: must be at least 0", part.event.kind_name(), part.count);
+    check_input(part.count >= 0, "planned count of a {} event is {}: must be at least 0", part.event.kind->name, part.count);
     if (part.count == 0) continue;
     whole.add(part.event, part.count);
     planned[part.event] += part.count;
@@ -71,7 +71,7 @@ void Ledger::check_budget(const Event& event) const {
   whole.add(event, 1);
   const double epsilon = accountant_->epsilon(whole.events(), budget_->delta).epsilon;
   check_privacy(epsilon <= budget_->epsilon, "event {} ({}) would bring epsilon to {} at delta {}: the budget is {}",
-                total_count(charged_.events()), event.kind_name(), epsilon, budget_->delta, budget_->epsilon);
+                total_count(charged_.events()), event.kind->name, epsilon, budget_->delta, budget_->epsilon);
 }
 
 Charge Ledger::charge(const Event& event, std::int64_t releases) {

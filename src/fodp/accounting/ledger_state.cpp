@@ -10,13 +10,18 @@ namespace {
 using Row = std::vector<double>;
 
 Row row_of(const Event& event, std::int64_t count) {
-  return {static_cast<double>(event.kind), event.sample_rate, event.noise_multiplier, event.slack, static_cast<double>(count)};
+  const auto kind = std::ranges::find(event_kinds(), event.kind) - event_kinds().begin();
+  return {static_cast<double>(kind), event.sample_rate, event.noise_multiplier, event.slack, static_cast<double>(count)};
 }
 
 Composed from_row(const Row& row) {
   check_input(row.size() == 5, "state: an event of the ledger has {} numbers: must be 5", row.size());
-  const bool sampled = row[0] == static_cast<double>(Event::Kind::poisson_gaussian);
-  return {sampled ? Event::poisson_gaussian(row[1], row[2], row[3]) : Event::gaussian(row[2], row[3]), static_cast<std::int64_t>(row[4])};
+  const auto kinds = event_kinds();
+  check_input(row[0] >= 0 && row[0] < static_cast<double>(kinds.size()), "state: an event of the ledger has kind {}: must be below {}",
+              row[0], kinds.size());
+  const Event event{kinds[static_cast<std::size_t>(row[0])], row[1], row[2], row[3]};
+  event.for_accountant();
+  return {event, static_cast<std::int64_t>(row[4])};
 }
 
 }  // namespace

@@ -9,14 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "fodp/accounting/event.h"
+
 namespace fodp {
-
-struct SampledGaussian {
-  double sample_rate = 1;       // q in (0, 1]
-  double noise_multiplier = 1;  // z > 0
-
-  friend bool operator==(const SampledGaussian&, const SampledGaussian&) = default;
-};
 
 // Privacy loss log dP/dQ where the noise is t standard deviations, and the largest t where it is still below `loss` (-inf: nowhere).
 double loss_at(const SampledGaussian& event, double t);

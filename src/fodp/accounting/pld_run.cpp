@@ -45,12 +45,7 @@ PldRun pld_run(const Events& events) {
   PldRun run;
   double squares = 0, log_hidden = 0;
   for (const Composed& composed : events) {
-    const Event& event = composed.event;
-    check_input(event.kind == Event::Kind::gaussian || event.kind == Event::Kind::poisson_gaussian,
-                "event kind {}: the pld accountant knows gaussian and poisson_gaussian", static_cast<int>(event.kind));
-    const double rate = event.kind == Event::Kind::gaussian ? 1 : event.sample_rate, noise = event.charged_multiplier();
-    check_input(rate > 0 && rate <= 1, "sample rate is {}: must be in (0, 1]", rate);
-    check_input(noise >= 0, "noise multiplier is {}: must be at least 0", noise);
+    const auto [rate, noise] = composed.event.for_accountant();
     check_input(composed.count >= 0, "count of an event is {}: must be at least 0", composed.count);
     if (composed.count == 0 || std::isinf(noise)) continue;
     const auto count = static_cast<double>(composed.count);

@@ -185,22 +185,12 @@ void check_mechanism(double sample_rate, double noise_multiplier) {
   check_input(noise_multiplier >= 0, "noise multiplier is {}: must be at least 0", noise_multiplier);
 }
 
-double sample_rate_of(const Event& event) {
-  switch (event.kind) {
-    case Event::Kind::gaussian:
-      return 1;
-    case Event::Kind::poisson_gaussian:
-      return event.sample_rate;
-  }
-  throw InputError(fmt::format("event kind {}: the rdp accountant knows gaussian and poisson_gaussian", static_cast<int>(event.kind)));
-}
-
 // The distinct steps, in an order that does not depend on that of the run: the same multiset of events gives the same bits.
 std::vector<Part> parts_of(const Events& events) {
   std::vector<Part> parts;
   for (const Composed& composed : events) {
-    const Part part{sample_rate_of(composed.event), composed.event.charged_multiplier(), static_cast<double>(composed.count)};
-    check_mechanism(part.sample_rate, part.noise_multiplier);
+    const auto [rate, noise] = composed.event.for_accountant();
+    const Part part{rate, noise, static_cast<double>(composed.count)};
     check_input(composed.count >= 0, "count of an event is {}: must be at least 0", composed.count);
     if (composed.count > 0) parts.push_back(part);
   }

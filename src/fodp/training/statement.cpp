@@ -12,8 +12,7 @@ namespace {
 std::string line(std::string_view name, std::string_view text) { return fmt::format("  {:<15} {}\n", name, text); }
 
 std::string cost_line(std::int64_t count, const Event& event, std::string_view rate, std::string_view noise) {
-  return line("Cost", fmt::format("{} x {}Gaussian, rate {}, noise {} times the sensitivity", count,
-                                  event.kind == Event::Kind::gaussian ? "" : "Poisson-sampled ", rate, noise));
+  return line("Cost", fmt::format("{} x {}, rate {}, noise {} times the sensitivity", count, event.kind->words, rate, noise));
 }
 
 // A line an event; a run that varies step by step gets one line for each kind, with its ranges.
@@ -26,9 +25,8 @@ std::string cost_lines(const Events& events) {
     return text;
   }
   const auto range = [](double a, double b) { return a == b ? fmt::format("{:.6g}", a) : fmt::format("{:.6g} to {:.6g}", a, b); };
-  for (const Event::Kind kind : {Event::Kind::poisson_gaussian, Event::Kind::gaussian}) {
-    Events alike;
-    std::ranges::copy_if(events, std::back_inserter(alike), [&](const Composed& part) { return part.event.kind == kind; });
+  for (const EventKind* kind : event_kinds()) {
+    const Events alike = of_kind(events, *kind);
     if (alike.empty()) continue;
     const auto [least_rate, largest_rate] = std::ranges::minmax(alike, {}, [](const Composed& part) { return part.event.sample_rate; });
     const auto [least, largest] = std::ranges::minmax(alike, {}, [](const Composed& part) { return part.event.noise_multiplier; });
