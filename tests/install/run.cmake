@@ -12,7 +12,7 @@ endfunction()
 run(${CMAKE_COMMAND} --install ${BINARY_DIR} --prefix ${stage}/before)
 file(RENAME ${stage}/before ${stage}/prefix)  # nothing in the package knows where it was installed
 if(EXISTS ${stage}/prefix/include/fodp/gradients/guards.h OR NOT EXISTS ${stage}/prefix/include/fodp/fodp.h)
-  message(FATAL_ERROR "the installed headers are not those of cmake/public_headers.cmake")
+  message(FATAL_ERROR "the installed headers are not fodp/fodp.h and what it includes")
 endif()
 run(${stage}/prefix/bin/fodp account --sample-rate .01 --noise-multiplier 1 --steps 100 --delta 1e-5)
 run(${stage}/prefix/bin/fodp methods)

@@ -1,0 +1,17 @@
+# Run when fodp is installed: copies the headers that users include (fodp/core.h and, with LibTorch, fodp/fodp.h) and all that these include.
+# Nothing else of src/ is installed. Given: source_dir, include_dir, top_headers.
+set(installed "")
+while(top_headers)
+  list(POP_FRONT top_headers header)
+  if(header IN_LIST installed OR NOT EXISTS ${source_dir}/${header})
+    continue()
+  endif()
+  list(APPEND installed ${header})
+  cmake_path(GET header PARENT_PATH folder)
+  file(INSTALL ${source_dir}/${header} DESTINATION ${CMAKE_INSTALL_PREFIX}/${include_dir}/${folder})
+  file(STRINGS ${source_dir}/${header} includes REGEX "^#include \"fodp/")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" included "${line}")
+    list(APPEND top_headers ${included})
+  endforeach()
+endwhile()
