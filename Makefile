@@ -26,7 +26,7 @@ bench: packages
 # The suites under the sanitizers: everything under address and undefined, what does not enter LibTorch under thread.
 sanitize: packages
 	@scripts/build asan fodp_tests
-	@ASAN_OPTIONS=detect_leaks=0 scripts/test asan
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/leaks.supp:print_suppressions=0 scripts/test asan
 	@scripts/build tsan fodp_tests
 	@scripts/test tsan
 

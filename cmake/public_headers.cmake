@@ -1,5 +1,6 @@
 # Run when fodp is installed: copies the headers that users include (fodp/core.h and, with LibTorch, fodp/fodp.h) and all that these include.
 # Nothing else of src/ is installed. Given: source_dir, include_dir, top_headers.
+cmake_minimum_required(VERSION 3.25)
 set(installed "")
 while(top_headers)
   list(POP_FRONT top_headers header)

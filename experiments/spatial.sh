@@ -19,7 +19,7 @@ export -f one run_once quietly
 export FODP out data
 for seed in 1 2 3 4 5; do
   for filter in none spatial; do
-    for lr in .2 .4 .8 1.6 3.2; do
+    for lr in .4 .8 1.6 2.4 3.2 4.8 6.4 12.8; do
       echo "$filter $lr $seed"
     done
   done

@@ -1,11 +1,11 @@
-// The commands, in the order of the program's help. Each is a function of its name, in a file of its own: in this folder, or in torch/ if it
-// needs LibTorch.
+// The commands, in the order of the program's help. Each is a function of its name, in a file of its own: in this folder, or in torch/ if
+// it needs LibTorch.
 #pragma once
 
-#define FODP_COMMANDS(PLAIN, WITH_TORCH)                                                    \
-  WITH_TORCH(train, "train a model privately")                                              \
-  PLAIN(account, "what a run costs: epsilon at a delta, or delta at an epsilon")            \
-  PLAIN(calibrate, "the noise, steps, sample rate or beta that meets a target")             \
-  WITH_TORCH(methods, "what each method does, releases and costs")                          \
-  WITH_TORCH(data, "which data sets are found where, checked")                              \
+#define FODP_COMMANDS(PLAIN, WITH_TORCH)                                         \
+  WITH_TORCH(train, "train a model privately")                                   \
+  PLAIN(account, "what a run costs: epsilon at a delta, or delta at an epsilon") \
+  PLAIN(calibrate, "the noise, steps, sample rate or beta that meets a target")  \
+  WITH_TORCH(methods, "what each method does, releases and costs")               \
+  WITH_TORCH(data, "which data sets are found where, checked")                   \
   PLAIN(completion, "a script that completes this command line in bash, zsh or fish")

@@ -171,7 +171,7 @@ TEST_F(Commands, EveryMethodTrains) {
     const nlohmann::json summary = json(words + std::string(entry->name) + " --out run-" + std::string(entry->name));
     EXPECT_EQ(summary["method"], entry->name);
     EXPECT_LE(summary["epsilon"], 8) << entry->name;
-    EXPECT_GT(summary["best_test_accuracy"], .2) << entry->name;
+    EXPECT_GT(summary["best_test_accuracy"], .15) << entry->name << ": guessing gives .1";
     EXPECT_EQ(summary["insecure"].size(), 1u) << "the seed, and nothing else, makes it insecure: " << summary["insecure"];
     for (const char* field : {"release", "filter", "update", "clipping", "averaging"}) EXPECT_TRUE(summary[field].is_string());
   }

@@ -12,7 +12,10 @@ extern const EventKind kGaussianEvent = {
           check_input(event.sample_rate == 1, "sample rate is {}: must be 1 for a gaussian event", event.sample_rate);
           check_input(event.noise_multiplier >= 0, "noise multiplier is {}: must be at least 0", event.noise_multiplier);
         },
-    .stands_for = [](const Event& event) { return SampledGaussian{1, event.charged_multiplier()}; },
+    .stands_for =
+        [](const Event& event) {
+          return SampledGaussian{1, event.charged_multiplier()};
+        },
 };
 
 Event Event::gaussian(double noise_multiplier, double slack) {

@@ -28,6 +28,7 @@ Interval both(const Interval& a, const Interval& b) { return {std::max(a.lower, 
 
 std::vector<Piece> pieces_of(const std::vector<CountedStep>& parts) {
   std::vector<Piece> pieces;
+  pieces.reserve(parts.size());
   for (const auto& [event, count] : parts) pieces.push_back({event, event, 0, count});
   return pieces;
 }

@@ -12,7 +12,10 @@ extern const EventKind kPoissonGaussianEvent = {
           check_input(event.sample_rate > 0 && event.sample_rate <= 1, "sample rate is {}: must be in (0, 1]", event.sample_rate);
           check_input(event.noise_multiplier >= 0, "noise multiplier is {}: must be at least 0", event.noise_multiplier);
         },
-    .stands_for = [](const Event& event) { return SampledGaussian{event.sample_rate, event.charged_multiplier()}; },
+    .stands_for =
+        [](const Event& event) {
+          return SampledGaussian{event.sample_rate, event.charged_multiplier()};
+        },
 };
 
 Event Event::poisson_gaussian(double sample_rate, double noise_multiplier, double slack) {

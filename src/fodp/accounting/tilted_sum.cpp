@@ -144,7 +144,7 @@ void TiltedSum::finish() {
   fourier_.inverse(product_, values_);
   product_ = {}, spectrum_ = {};
   // A quarter of a window around a loss lies below it.
-  centre_ = around_ ? std::round(*around_ / step_ - shift_) + static_cast<double>(fourier_.size() / 4) : std::round(centre_);
+  centre_ = around_ ? std::round(*around_ / step_ - shift_) + static_cast<double>(fourier_.size()) / 4 : std::round(centre_);
 
   // Chernoff for grids that were cut; what little is beyond the natural end of others counts whole.
   double most = 0;
@@ -160,7 +160,7 @@ void TiltedSum::finish() {
   }
 
   // Of sum_l w(l) * p(l), where w(l) = exp(-s*x)*(1-exp(-x)) at x = l - epsilon: by Cauchy and Schwarz for what the transforms do.
-  const double largest = std::exp(log_largest_weight(s_)), half = static_cast<double>(fourier_.size() / 2);
+  const double largest = std::exp(log_largest_weight(s_)), half = static_cast<double>(fourier_.size()) / 2;
   const double weights = std::min(static_cast<double>(fourier_.size()) * largest * largest,
                                   1 / (2 * s_ * (2 * s_ + 1) * (s_ + 1) * step_) + 2 * largest * largest);
   const double powers = (power_error_ + fourier_.relative_error()) * norm;
@@ -215,7 +215,7 @@ double TiltedSum::size_for(double weighed, double loss) const {
 // above 0 nowhere in the window, +inf where it is at `most` or the upper end of the window.
 template <class F>
 double TiltedSum::crossing(const F& excess, double most, bool upper) const {
-  const double half = static_cast<double>(fourier_.size() / 2), floor = std::max(-half, -(centre_ + shift_));
+  const double half = static_cast<double>(fourier_.size()) / 2, floor = std::max(-half, -(centre_ + shift_));
   const double slow = std::exp(-s_ * step_), fast = std::exp(-(s_ + 1) * step_), rise = -std::expm1(-step_);
   constexpr double kBlock = 128;
   const auto descend = [&](Place at, double target) {
@@ -288,7 +288,7 @@ TiltedSum::Answer TiltedSum::epsilon(double delta, double most) const {
   const double at = std::isfinite(upper) ? upper : most;
   const double error_share = error_at(at, sharper) / found,
                size = upper == kInfinity ? 4 * static_cast<double>(fourier_.size()) : size_for(found, at);
-  if (upper == -kInfinity) upper = std::max(0., loss(-static_cast<double>(fourier_.size() / 2)));
+  if (upper == -kInfinity) upper = std::max(0., loss(-static_cast<double>(fourier_.size()) / 2));
   upper += loss_error_ + 4 * kUnit * upper;
 
   // What was moved to the grid does not count, one way or the other.
@@ -310,7 +310,7 @@ TiltedSum::Answer TiltedSum::epsilon(double delta, double most) const {
 }
 
 TiltedSum::Place TiltedSum::last_above(double epsilon) const {
-  const double half = static_cast<double>(fourier_.size() / 2), wanted = std::floor(epsilon / step_) - centre_ - shift_;
+  const double half = static_cast<double>(fourier_.size()) / 2, wanted = std::floor(epsilon / step_) - centre_ - shift_;
   Place place{half - 1, {}};
   for (; place.offset > std::max(wanted, -half); --place.offset) place.tail = next_below(place.tail, mass(place.offset));
   return place;

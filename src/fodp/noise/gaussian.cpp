@@ -14,11 +14,13 @@
 #include <immintrin.h>
 #define FODP_AVX __attribute__((target("avx")))
 #if !defined(__AVX__)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are SLEEF's
 struct Sleef___m256d_2 {
   __m256d x, y;
 };
 extern "C" FODP_AVX __m256d Sleef_cinz_logd4_u10avx(__m256d);
 extern "C" FODP_AVX Sleef___m256d_2 Sleef_cinz_sincospid4_u05avx(__m256d);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 #endif
 #endif
 

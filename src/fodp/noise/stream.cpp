@@ -70,8 +70,8 @@ RandomStream::~RandomStream() = default;
 
 void RandomStream::fill(std::uint64_t index, std::uint32_t block, std::span<std::uint64_t> out) const {
   // A block has 2^32 counter values of two words each. One word more would repeat bits of the next block.
-  constexpr std::size_t most_words = std::size_t{1} << 33;
-  check_input(out.size() <= most_words, "random stream: {} words asked of one block: at most 2^33", out.size());
+  constexpr std::size_t kMostWords = std::size_t{1} << 33;
+  check_input(out.size() <= kMostWords, "random stream: {} words asked of one block: at most 2^33", out.size());
   check_privacy(key_ != nullptr, "random stream: used after it was moved from");
 
   std::array<std::uint8_t, 16> counter{};
@@ -82,13 +82,13 @@ void RandomStream::fill(std::uint64_t index, std::uint32_t block, std::span<std:
               EVP_EncryptInit_ex(context.get(), nullptr, nullptr, nullptr, counter.data()) == 1;
 
   // The key stream is the encryption of zeros.
-  static constexpr std::array<std::uint8_t, 8192> zeros{};
-  constexpr std::size_t piece_words = zeros.size() / 8;
-  for (std::size_t start = 0; done && start < out.size(); start += piece_words) {
-    const std::span<std::uint64_t> piece = out.subspan(start, std::min(piece_words, out.size() - start));
+  static constexpr std::array<std::uint8_t, 8192> kZeros{};
+  constexpr std::size_t kPieceWords = kZeros.size() / 8;
+  for (std::size_t start = 0; done && start < out.size(); start += kPieceWords) {
+    const std::span<std::uint64_t> piece = out.subspan(start, std::min(kPieceWords, out.size() - start));
     const int bytes = static_cast<int>(piece.size_bytes());
     int written = 0;
-    done = EVP_EncryptUpdate(context.get(), reinterpret_cast<unsigned char*>(piece.data()), &written, zeros.data(), bytes) == 1 &&
+    done = EVP_EncryptUpdate(context.get(), reinterpret_cast<unsigned char*>(piece.data()), &written, kZeros.data(), bytes) == 1 &&
            written == bytes;
     if constexpr (std::endian::native == std::endian::big)
       for (std::uint64_t& word : piece) word = __builtin_bswap64(word);

@@ -44,7 +44,7 @@ using Table = std::span<const Entry* const>;
 
 // A table from a list LIST(M, Entry) of lines M(Entry, kName), each an entry that its own file defines.
 #define FODP_DECLARE_ENTRY(Entry, entry) extern const Entry entry;
-#define FODP_ENTRY_ADDRESS(Entry, entry) &entry,
+#define FODP_ENTRY_ADDRESS(Entry, entry) &(entry),
 #define FODP_TABLE(function, Entry, LIST)                                    \
   LIST(FODP_DECLARE_ENTRY, Entry)                                            \
   Table<Entry> function() {                                                  \
