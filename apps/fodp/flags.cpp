@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "command.h"
 #include "config_file.h"
 #include "text.h"
 
@@ -30,8 +31,8 @@ Flags::Flags(std::string command, std::string about, std::string example) : app_
 // The options of every command stand last.
 void Flags::add(std::string_view heading, const OptionPart& part, void* options) {
   for (const OptionField& field : part.fields) {
-    OptionText text{.heading = std::string(heading), .name = std::string(field.name), .help = field.help};
-    text.standard = field.is_switch ? "" : field.standard;  // a switch is off
+    OptionText text{.heading = std::string(heading), .name = std::string(field.name), .help = with_dashes(field.help)};
+    text.standard = field.is_switch ? "" : with_dashes(field.standard);  // a switch is off
     text.is_switch = field.is_switch;
     text.is_file = field.is_text;
     text.values = field.values;

@@ -99,4 +99,14 @@ TEST(Entries, AStrangerIsFound) {
   EXPECT_EQ(strangers(all, entries[0]), (std::set<std::string>{"plan.cpp names \"kalman\"", "plan.cpp names kKalmanFilter"}));
 }
 
+// The library names an option as `name`, since its users may not have typed it; the program turns that into --name.
+TEST(Messages, OfTheLibraryHaveNoDashes) {
+  static const std::regex flag(R"("[^"\n]*--[a-z][^"\n]*")");
+  for (const auto& [file, text] : sources()) {
+    if (file.string().find("/src/fodp/") == std::string::npos) continue;
+    std::smatch found;
+    EXPECT_FALSE(std::regex_search(text, found, flag)) << file << ": " << found.str();
+  }
+}
+
 }  // namespace

@@ -25,7 +25,7 @@ nlohmann::ordered_json report_json(const DataReport& report) {
   out["shape"] = {report.channels, report.height, report.width};
   out["classes"] = report.classes;
   out["checked"] = report.found;
-  if (!report.problem.empty()) out["problem"] = report.problem;
+  if (!report.problem.empty()) out["problem"] = with_dashes(report.problem);
   return out;
 }
 
@@ -55,7 +55,7 @@ int data(const Words& words) {
       print_text(fmt::format("{:<14}  {} training and {} test images of {}x{}x{}, {} classes, in {}\n", report.name, report.train_examples,
                              report.test_examples, report.channels, report.height, report.width, report.classes, report.folder->string()));
     else
-      print_text(fmt::format("{:<14}  not usable: {}\n", report.name, report.problem));
+      print_text(fmt::format("{:<14}  not usable: {}\n", report.name, with_dashes(report.problem)));
   }
   return 0;
 }

@@ -35,8 +35,9 @@ nlohmann::ordered_json options_json(const MethodEntry& method) {
       FieldValue value = field.value(view.options);
       if (of_stages && field.value(one.look(*view.part)) == field.value(other.look(*view.part))) value = field.value(one.look(*view.part));
       const bool open = std::holds_alternative<std::monostate>(value);
-      list.push_back(
-          {{"name", field.name}, {"default", open ? nlohmann::ordered_json(field.standard) : json_value(value)}, {"help", field.help}});
+      list.push_back({{"name", field.name},
+                      {"default", open ? nlohmann::ordered_json(with_dashes(field.standard)) : json_value(value)},
+                      {"help", with_dashes(field.help)}});
     }
   }
   return list;
@@ -55,7 +56,7 @@ nlohmann::ordered_json method_json(const MethodEntry& method) {
                                 {"options", options_json(method)},
                                 {"source", method.source},
                                 {"formula", method.formula},
-                                {"reading", method.reading}};
+                                {"reading", with_dashes(std::string(method.reading))}};
   if (!method.alias.empty()) {
     out["alias"] = method.alias;
     out["alias_reason"] = method.alias_reason;
@@ -81,7 +82,7 @@ std::string queries(const MethodEntry& method) {
 void explain(const MethodEntry& method) {
   std::string text = fmt::format("{}: {}\n\n{}\n  costs     {}; {}\n  source    {}\n", method.name, method.summary,
                                  formula_lines(method.formula), method.event, queries(method), method.source);
-  if (!method.reading.empty()) text += fmt::format("\nHow it is read here\n  {}\n", method.reading);
+  if (!method.reading.empty()) text += fmt::format("\nHow it is read here\n  {}\n", with_dashes(std::string(method.reading)));
   if (!method.alias.empty()) text += fmt::format("\nAlso called {}\n  {}\n", method.alias, method.alias_reason);
   text += "\nOptions (default)\n";
   for (const auto& option : options_json(method))

@@ -137,9 +137,9 @@ std::vector<fs::path> places(const DataSource& source, const std::optional<fs::p
 std::string advice(const DataSource& source, const std::optional<fs::path>& data_dir) {
   for (const fs::path& installed : source.installed_at)
     if (data_dir && what_is_missing(source, installed).empty())
-      return fmt::format("; leave out --data-dir to take it from {}", installed.string());
+      return fmt::format("; leave out `data-dir` to take it from {}", installed.string());
   if (data_dir) return "";
-  return fmt::format("; give --data-dir DIR, where DIR or DIR/{} has {}", source.folder, fmt::join(all_files(source), ", "));
+  return fmt::format("; give `data-dir` DIR, where DIR or DIR/{} has {}", source.folder, fmt::join(all_files(source), ", "));
 }
 
 Dataset load(const DataSource& source, const fs::path& folder) {

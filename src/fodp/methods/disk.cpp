@@ -43,7 +43,7 @@ extern const MethodEntry kDisk = {
     .options = {reads<KalmanOptions>()},
     .defaults = {{"lr", "4"}},
     .source = "Zhang et al., DiSK: Differentially Private Optimizer with Simplified Kalman Filter for Noise Reduction, ICLR 2025",
-    .reading = "one-gradient mode. Without the look-ahead it is dp-sgd with --filter kalman.",
+    .reading = "one-gradient mode. Without the look-ahead it is dp-sgd with `filter` kalman.",
     .make = [](const RunContext& context) -> std::unique_ptr<Method> {
       return std::make_unique<Disk>(context.options.of<KalmanOptions>());
     },

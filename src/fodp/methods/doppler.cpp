@@ -14,7 +14,7 @@ extern const MethodEntry kDoppler = {
     .reading =
         "zero initial state, and division by the filter's answer to ones as bias correction. Descent through the published second-order "
         "filter is stable only while the learning rate times the curvature is below .0145 (2 without a filter): hence the small default "
-        "rate, which needs thousands of steps. For short runs --filter-order 1 --lr 4 is the better choice.",
+        "rate, which needs thousands of steps. For short runs `filter-order` 1 `lr` 4 is the better choice.",
 };
 
 }  // namespace fodp

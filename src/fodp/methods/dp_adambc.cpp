@@ -13,7 +13,7 @@ extern const MethodEntry kDpAdamBc = {
     .defaults = {{"lr", ".005"}},
     .source = "Tang, Shpilevskiy and Lecuyer, DP-AdamBC: Your DP-Adam Is Actually DP-SGD, AAAI 2024",
     .reading =
-        "the floor is 1e-6 here (--adambc-floor). On a release with fractional memory Phi is that release's noise variance, by linearity "
+        "the floor is 1e-6 here (`adambc-floor`). On a release with fractional memory Phi is that release's noise variance, by linearity "
         "from the weights; on a spectral release or behind a filter it is not known and the pairing is refused. Where the noise "
         "varies, Phi is averaged with v's weights.",
 };

@@ -14,7 +14,7 @@ extern const MethodEntry kFoDpSgd = {
     .defaults = {{"lr", "4"}},
     .source = "Partohaghighi and Marcia, Deep Learning under Fractional-Order Differential Privacy, arXiv 2605.09890",
     .reading =
-        "lags count from 1 with weight (j+1)^(alpha-1), as in the paper (the slides' shifted kernel is --lag-origin 0). The paper gives no "
+        "lags count from 1 with weight (j+1)^(alpha-1), as in the paper (the slides' shifted kernel is `lag-origin` 0). The paper gives no "
         "value for lambda, tau, gamma, kappa, zeta and the stability constant: the defaults are ours.",
 };
 

@@ -16,8 +16,8 @@ extern const MethodEntry kSmaDpSgd = {
     .defaults = {{"lr", "4"}, {"group-clip", "shared"}},
     .source = "Partohaghighi and Marcia, SMA-DP: Spectral Memory-Aware Differential Privacy for Deep Learning, arXiv 2605.20450",
     .reading =
-        "each of G layers is clipped to C/sqrt(G), which keeps the charge at sigma/beta; --group-clip each is the literal text, every "
-        "layer to C, at its price sigma/(beta*sqrt(G)). The spectrum is that of theta_t, looked at every --spectral-every steps; fewer "
+        "each of G layers is clipped to C/sqrt(G), which keeps the charge at sigma/beta; `group-clip` each is the literal text, every "
+        "layer to C, at its price sigma/(beta*sqrt(G)). The spectrum is that of theta_t, looked at every `spectral-every` steps; fewer "
         "than five singular values in the tail give no tempering. The source gives no values: the defaults are ours.",
 };
 

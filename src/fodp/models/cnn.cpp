@@ -18,7 +18,7 @@ Model make_cnn(const ModelOptions& options, const InputShape& shape) {
     return (size - 4) / 2 + 1 - 1;
   };
   const std::int64_t height = after(shape.height), width = after(shape.width);
-  check_input(height >= 1 && width >= 1, "--model: cnn needs images of 14 x 14 at least, got {} x {}", shape.height, shape.width);
+  check_input(height >= 1 && width >= 1, "`model`: cnn needs images of 14 x 14 at least, got {} x {}", shape.height, shape.width);
   const auto pool = [] { return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2).stride(1)); };
   torch::nn::Sequential layers;
   layers->push_back(nn::Conv2d(torch::nn::Conv2dOptions(shape.channels, 16, 8).stride(2).padding(3)));

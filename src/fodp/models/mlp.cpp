@@ -12,7 +12,7 @@ Model make_mlp(const ModelOptions& options, const InputShape& shape) {
   torch::nn::Sequential layers{torch::nn::Flatten()};
   std::int64_t width = shape.channels * shape.height * shape.width;
   for (std::int64_t hidden : options.hidden) {
-    check_input(hidden >= 1, "--hidden: {} is not allowed; a layer has at least 1 unit", hidden);
+    check_input(hidden >= 1, "`hidden`: {} is not allowed; a layer has at least 1 unit", hidden);
     layers->push_back(nn::Linear(width, hidden));
     push_activation(layers, options.activation);
     width = hidden;

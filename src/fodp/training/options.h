@@ -38,17 +38,17 @@ struct PrivacyOptions {
     using Self = PrivacyOptions;
     return std::tuple{
         field("epsilon", &Self::epsilon, "the budget: the noise is calibrated to it for the planned steps, and it is never exceeded",
-              above(0), number_text(kUsualEpsilon) + ", unless --noise-multiplier is given"),
+              above(0), number_text(kUsualEpsilon) + ", unless `noise-multiplier` is given"),
         field("noise-multiplier", &Self::noise_multiplier,
-              "sigma: noise over the clip norm, instead of --epsilon; 0 trains without privacy. 1.2:.8 goes linearly over the steps, "
+              "sigma: noise over the clip norm, instead of `epsilon`; 0 trains without privacy. 1.2:.8 goes linearly over the steps, "
               "1.2,1,.8 in equal parts",
               between(0, 1e6)),
         field("delta", &Self::delta, "chance that the guarantee fails; well below 1/examples", strictly_between(0, 1)),
         field("sample-rate", &Self::sample_rate, "q: the chance of each example to be in a step's lot; .01:.03 and .01,.02,.03 as above",
               above_up_to(0, 1), number_text(kUsualSampleRate)),
-        field("lot", &Self::lot, "expected examples per step, instead of --sample-rate", above(0)),
+        field("lot", &Self::lot, "expected examples per step, instead of `sample-rate`", above(0)),
         field("steps", &Self::steps, "T: how many steps to train", between(1, 1e9), number_text(kUsualSteps)),
-        field("epochs", &Self::epochs, "instead of --steps: one epoch is round(1/q) steps", between(0, 1e9)),
+        field("epochs", &Self::epochs, "instead of `steps`: one epoch is round(1/q) steps", between(0, 1e9)),
         field("accountant", &Self::accountant, "pld: privacy loss distributions, tight; rdp: Renyi, an upper bound"),
     };
   }
