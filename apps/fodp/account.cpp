@@ -53,6 +53,7 @@ Events events_of(AccountOptions& options, const StepOptions& step, const Flags& 
       check_input(!flags.given(field.name), "--events and --{}: give one form or the other", field.name);
     });
     RunFile run = read_run(*options.events);
+    for (const std::string& warning : run.warnings) note("fodp: warning: " + warning + "\n");
     if (!options.delta && !options.epsilon) options.delta = run.delta;
     if (run.accountant && !flags.given("accountant")) options.accountant = *run.accountant;
     return std::move(run.events);

@@ -58,11 +58,11 @@ std::string json_text(const nlohmann::json& value, const std::string& where) {
   return joined;
 }
 
-std::set<std::string> derived_names(const nlohmann::json& list, const std::string& file) {
+std::set<std::string> names_in(const nlohmann::json& list, const char* what, const std::string& file) {
   std::set<std::string> names;
-  check_input(list.is_array(), "{}: derived: expected a list of names", file);
+  check_input(list.is_array(), "{}: {}: expected a list of names", file, what);
   for (const nlohmann::json& name : list) {
-    check_input(name.is_string(), "{}: derived: {} is not a name", file, name.dump());
+    check_input(name.is_string(), "{}: {}: {} is not a name", file, what, name.dump());
     names.insert(option_name(name));
   }
   return names;
@@ -75,17 +75,23 @@ ConfigFile read_json(const std::string& content, const std::string& file) {
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("--config {}: not JSON: {}", file, error.what()));
   }
+  check_input(!object.contains("planned_epsilon"), "--config {}: this is the summary of a run; the config.json beside it repeats the run",
+              file);
   ConfigFile config;
-  std::set<std::string> derived;
+  std::set<std::string> derived, filled;
   if (object.contains("derived")) {
-    derived = derived_names(object["derived"], file);
+    derived = names_in(object["derived"], "derived", file);
     object.erase("derived");
     derived.insert({"out", "save"});  // where that run put its results; nothing is overwritten, so a repetition needs a place of its own
     config.is_record = true;
+    if (object.contains("filled")) {
+      filled = names_in(object["filled"], "filled", file);
+      object.erase("filled");
+    }
   }
   for (const auto& [raw, value] : object.items()) {
     const std::string key = option_name(raw), where = fmt::format("{}: {}", file, raw);
-    if (!value.is_null() && !derived.contains(key)) config.entries.push_back({key, json_text(value, where), where});
+    if (!value.is_null() && !derived.contains(key)) config.entries.push_back({key, json_text(value, where), where, filled.contains(key)});
   }
   return config;
 }

@@ -105,14 +105,19 @@ bool Flags::displaced(const std::string& key) const {
 
 void Flags::read_config(const std::string& file) {
   const ConfigFile config = read_config_file(file);
-  for (const auto& [key, text, where] : config.entries) {
+  // A record is repeated as it is. If the command line changes it, what followed from the rest follows anew.
+  const std::set<std::string, std::less<>> harmless = {"out",     "save",           "quiet",     "json",
+                                                       "threads", "physical-batch", "init-seed", "insecure-seed"};
+  const bool changed =
+      std::ranges::any_of(setters_, [&](const auto& item) { return !harmless.contains(item.first) && on_command_line(item.first); });
+  for (const auto& [key, text, where, filled] : config.entries) {
     const auto setter = setters_.find(key);
     if (setter == setters_.end()) {
       std::vector<std::string_view> known;
       for (const auto& item : setters_) known.push_back(item.first);
       throw InputError(fmt::format("{}: not an option of {}: {}", where, app_.get_name(), suggestion(key, known)));
     }
-    if (displaced(key)) continue;
+    if (displaced(key) || (filled && changed)) continue;
     setter->second(text, where);
     if (!config.is_record) given_.insert(key);
   }

@@ -57,6 +57,11 @@ RunFile run_of_summary(nlohmann::json summary, const std::string& where) {
     for (nlohmann::json& entry : summary["event"])
       if (entry.is_object() && !entry.contains("slack")) entry["slack"] = summary["sensitivity_slack"];
   RunFile run{.events = events_from_json(summary["event"], where + ": event"), .delta = delta.get<double>()};
+  if (std::ranges::any_of(summary["event"], [](const nlohmann::json& entry) { return !entry.contains("slack"); }))
+    run.warnings.push_back("slack is missing: exact arithmetic is assumed, and what finite precision costs is left out");
+  if (summary.contains("insecure"))
+    for (const nlohmann::json& why : summary["insecure"])
+      if (why.is_string()) run.warnings.push_back("this run was not private: " + why.get<std::string>());
   if (summary.contains("accountant")) {
     const nlohmann::json& name = summary["accountant"];
     check_input(name.is_string(), "{}: accountant is {}: must be a name", where, name.dump());
@@ -80,6 +85,7 @@ RunFile read_run(const std::string& path) {
   RunFile run = json.is_object() ? run_of_summary(std::move(json), where) : RunFile{.events = events_of_list(json, where)};
   double steps = 0;
   for (const Composed& part : run.events) steps += static_cast<double>(part.count);
+  check_input(steps > 0, "{}: no step: expected a run with at least one", where);
   check_input(steps <= 1e15, "{}: steps add up to {}: must be at most 1e15", where, steps);
   return run;
 }

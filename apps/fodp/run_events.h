@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "flags.h"
 #include "fodp/accounting/accountant.h"
@@ -42,6 +43,7 @@ struct RunFile {
   Events events;
   std::optional<double> delta;
   std::optional<AccountantKind> accountant;
+  std::vector<std::string> warnings;  // why the figure may not be a guarantee
 };
 
 // `path` is a JSON list of {sample_rate, noise_multiplier, beta, steps} with the ranges of the flags; or the summary.json of a training,

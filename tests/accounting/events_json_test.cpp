@@ -94,7 +94,8 @@ TEST(EventsJson, ARampThatIsNoneIsRefused) {
   EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2, "weight": -1})", "50"), HasSubstr("weight is -1: must be above 0"));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 2})", "50"), HasSubstr("here: entry 1: "));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1e15"), HasSubstr("count"));
-  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1000000000000"), HasSubstr("must be at most 10000000"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1"), HasSubstr("count is 1: must be from 2"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1000000000000"), HasSubstr("must be from 2 to 10000000"));
 }
 
 TEST(EventsJson, HoldWhatOthersNeedSampledEventsFirst) {

@@ -78,6 +78,23 @@ TEST_F(Commands, SwitchesStandInFilesToo) {
   EXPECT_TRUE(nlohmann::json::parse(fodp("account --config off.json --json").out).contains("epsilon"));
 }
 
+TEST_F(Commands, WhatFollowedInARecordFollowsAnewIfTheCommandLineChangesIt) {
+  const std::string sizes = " --train-size 200 --test-size 50 --steps 2 --sample-rate .1 --epsilon 8 --hidden 4 --json --quiet";
+  if (fodp("data --json").out.find("\"found\": true") == std::string::npos) GTEST_SKIP() << "fashion-mnist is not here";
+  ASSERT_EQ(fodp("train --method fo-dp-sgd" + sizes + " --out first").status, 0);
+  const auto config_of = [&](const std::string& folder) { return nlohmann::json::parse(content(folder + "/config.json")); };
+  const nlohmann::json first = config_of("first");
+  ASSERT_EQ(fodp("train --config first/config.json --quiet --json --out same").status, 0);
+  EXPECT_EQ(config_of("same")["zeta"], first["zeta"]);
+  EXPECT_EQ(config_of("same")["lr"], first["lr"]);
+  ASSERT_EQ(fodp("train --config first/config.json --clip-norm 3 --quiet --json --out wider").status, 0);
+  EXPECT_EQ(config_of("wider")["zeta"], 3 * first["zeta"].get<double>());
+  const nlohmann::json plain = nlohmann::json::parse(fodp("train --config first/config.json --method dp-sgd --quiet --json").out);
+  EXPECT_EQ(plain["release"], "gaussian");
+  EXPECT_EQ(fodp("train --config first/summary.json").status, 2);
+  EXPECT_THAT(fodp("train --config first/summary.json").err, HasSubstr("config.json"));
+}
+
 TEST_F(Commands, WhatIsWrongInAJsonFileIsNamed) {
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
            {R"({"noise_multiplyer": 1})", "bad.json: noise_multiplyer: not an option of fodp account: did you mean 'noise-multiplier'?"},

@@ -25,7 +25,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"gradients", {"base", "accounting", "noise", "stages", "mechanism", "data"}},
     {"update", {"base", "stages", "mechanism"}},
     {"methods", {"base", "accounting", "noise", "stages", "mechanism", "data", "gradients", "update"}},
-    {"models", {"base", "gradients"}},
+    {"models", {"base", "data", "gradients"}},
     {"training", {"base", "accounting", "noise", "stages", "files", "mechanism", "data", "gradients", "update", "methods", "models"}},
 };
 

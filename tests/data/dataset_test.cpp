@@ -173,9 +173,9 @@ TEST(LoadDataset, SizesKeepTheFirstAndMoreThanThereAreIsRefused) {
   EXPECT_EQ(some.test.size(), 2);
   EXPECT_EQ(some.train.labels()[0], 3);
   DataOptions too_many{.data = "mnist", .data_dir = folder.path().string(), .test_size = 3};
-  expect_all_in(input_error([&] { load_dataset(too_many); }), {"test-size is 3", "[1, 2]", "mnist"});
+  expect_all_in(input_error([&] { load_dataset(too_many); }), {"`test-size` is 3", "[1, 2]", "mnist"});
   DataOptions none{.data = "mnist", .data_dir = folder.path().string(), .train_size = 0};
-  expect_all_in(input_error([&] { load_dataset(none); }), {"train-size is 0", "1"});
+  expect_all_in(input_error([&] { load_dataset(none); }), {"`train-size` is 0", "1"});
 }
 
 TEST(LoadDataset, TheFingerprintIsOfTheTrainingFilesUnpackedWhateverIsKept) {
@@ -216,12 +216,12 @@ TEST(AnnouncedSizes, AreTheFilesWhereTheyAreFound) {
     EXPECT_EQ(message, input_error([&] { load_dataset(options); }));
   };
   options.train_size = 3;
-  refused({"train-size is 3", "[1, 2]"});
+  refused({"`train-size` is 3", "[1, 2]"});
   options.train_size = 0;
   refused({"train-size", "0"});
   options.train_size = 2;
   options.test_size = 2;
-  refused({"test-size is 2", "[1, 1]"});
+  refused({"`test-size` is 2", "[1, 1]"});
   options.test_size = {};
   write_bytes(folder / "mnist/t10k-images-idx3-ubyte", idx_images(1, pattern(700, 3)));
   refused({"t10k-images-idx3-ubyte", "ends after 716 bytes"});
@@ -250,7 +250,7 @@ TEST(AnnouncedSizes, WithoutFilesAreTheOptionElseThePublishedSize) {
   expect({.data = "svhn", .test_size = 9}, 73257, 9, SizesFrom::published);
   expect({.data = "svhn", .train_size = 73257, .test_size = 26032}, 73257, 26032, SizesFrom::option);
   expect_all_in(input_error([] { announced_sizes({.data = "svhn", .train_size = 73258}); }),
-                {"train-size is 73258", "[1, 73257]", "published", "svhn"});
+                {"`train-size` is 73258", "[1, 73257]", "published", "svhn"});
   expect_all_in(input_error([] { announced_sizes({.data = "svhn", .test_size = 26033}); }), {"test-size is 26033", "[1, 26032]"});
   expect_all_in(input_error([] { announced_sizes({.data = "svnh"}); }), {"'svnh'", "svhn"});
 }

@@ -1,10 +1,13 @@
 #include "fodp/mechanism/mechanism.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "fodp/base/check.h"
 #include "fodp/mechanism/fractional.h"
 #include "fodp/mechanism/gaussian.h"
+#include "fodp/noise/lattice.h"
 #include "known_sum.h"
 #include "mechanism/bench.h"
 
@@ -74,6 +77,41 @@ TEST(Mechanism, TwoReleasesNeverShareNoise) {
   double product = 0;
   for (std::int64_t i = 0; i < kSize; ++i) product += double(first.values()[i]) * second.values()[i];
   EXPECT_LT(std::abs(product), 5 * std::sqrt(double(kSize)));  // a false alarm in 2e6
+}
+
+// A caller may run ranges of blocks itself, in any order: the release is the same, bit for bit.
+TEST(Opening, RangesOfBlocksMakeTheWholeRelease) {
+  constexpr std::int64_t kSize = 3 * kNoiseBlock + 5;
+  KnownSum known(kSize);
+  const RandomStream stream = test_stream();
+  GaussianMechanism whole(1), ranges(1);
+  Ledger one, other;
+  const Release expected = whole.release(known.of({}), one.charge(whole.event(known.of({}))), stream);
+  Charge charge = other.charge(ranges.event(known.of({})));
+  Mechanism::Opening opening = ranges.open(known.of({}), charge, stream);
+  ASSERT_EQ(opening.blocks(), 4);
+  opening.run(2, 4);
+  EXPECT_THROW(opening.close(), PrivacyError) << "blocks 0 and 1 were not run";
+  EXPECT_THROW(opening.run(3, 4), PrivacyError) << "its noise would be used twice";
+  EXPECT_THROW(opening.run(0, 5), InputError);
+  opening.run(0, 2);
+  const Release release = opening.close();
+  EXPECT_TRUE(std::ranges::equal(release.values(), expected.values()));
+  EXPECT_THROW(opening.close(), PrivacyError);
+  EXPECT_THROW(opening.run(0, 1), PrivacyError);
+}
+
+TEST(Opening, OneAtATime) {
+  KnownSum known(4);
+  const RandomStream stream = test_stream();
+  GaussianMechanism mechanism(1);
+  Ledger ledger;
+  Charge first = ledger.charge(mechanism.event(known.of({}))), second = ledger.charge(mechanism.event(known.of({})));
+  {
+    Mechanism::Opening opening = mechanism.open(known.of({}), first, stream);
+    EXPECT_THROW(mechanism.open(known.of({}), second, stream), PrivacyError);
+  }
+  EXPECT_NO_THROW(mechanism.release(known.of({}), std::move(second), stream)) << "the first was given up, and what it cost is spent";
 }
 
 TEST(Mechanism, AnEmptyLotIsNoisedToo) {

@@ -115,20 +115,58 @@ TEST(RunState, IsLoadedBeforeTheFirstStepOnly) {
   EXPECT_THROW(run.steps().load_state(state), PrivacyError);
 }
 
-TEST(RunState, OfAnotherPlanIsRefusedByName) {
-  const plain::Vector start = plain::small_start(problem().net, 4);
-  const auto complaint = [&](const std::string& from, const std::string& to) {
-    SmallRun one(problem(), start, seeded(from)), other(problem(), start, seeded(to));
+TEST(RunState, OfAnotherPlanIsRefusedAndLeavesNothingBehind) {
+  const plain::Vector start = plain::small_start(problem().net, 4), other_start = plain::small_start(problem().net, 5);
+  const auto complaint = [&](const PrivateOptions& from, const PrivateOptions& to) {
+    SmallRun one(problem(), start, from), other(problem(), other_start, to);
     steps(one, 1);
+    const State before = other.steps().state();
+    std::string text = "accepted";
     try {
       other.steps().load_state(one.steps().state());
     } catch (const InputError& error) {
-      return std::string(error.what());
+      text = error.what();
+      EXPECT_EQ(other.steps().state(), before);
     }
-    return std::string("accepted");
+    return text;
   };
-  EXPECT_THAT(complaint("dp-sgd", "dp-adam"), HasSubstr("'update.first' is missing"));
-  EXPECT_THAT(complaint("dp-adam", "dp-sgd"), HasSubstr("of no part of this run"));
+  PrivateOptions longer = seeded("dp-sgd"), wider = seeded("dp-sgd"), other_seed = seeded("dp-sgd");
+  *longer.privacy.steps += 100;
+  wider.clip.clip_norm = 5;
+  other_seed.insecure_seed = 12;
+  other_seed.speed.physical_batch = 7;
+  for (const PrivateOptions& other : {seeded("dp-adam"), longer, wider})
+    EXPECT_THAT(complaint(other, seeded("dp-sgd")), HasSubstr("another plan"));
+  EXPECT_EQ(complaint(other_seed, seeded("dp-sgd")), "accepted");
+}
+
+TEST(RunState, ThatLacksAPartIsRefusedAndLeavesNothingBehind) {
+  SmallRun one(problem(), plain::small_start(problem().net, 4), seeded("dp-adam"));
+  SmallRun other(problem(), plain::small_start(problem().net, 5), seeded("dp-adam"));
+  steps(one, 1);
+  State state = one.steps().state();
+  state.erase("update.first");
+  const State before = other.steps().state();
+  EXPECT_THROW(other.steps().load_state(state), InputError);
+  EXPECT_EQ(other.steps().state(), before);
+}
+
+// What a plan accepts, its run can do: no combination is refused after a release.
+TEST(Combinations, ThatArePlannedAreRun) {
+  int planned = 0;
+  for (const MethodEntry* method : method_table())
+    for (const char* grouping : {"whole", "shared", "each"})
+      for (const auto* release : release_table()) {
+        PrivateOptions options = seeded(std::string(method->name));
+        options.set("group-clip", grouping);
+        options.set("release", release->name);
+        if (refused(options)) continue;
+        SCOPED_TRACE(std::string(method->name) + " " + grouping + " " + std::string(release->name));
+        SmallRun run(problem(), plain::small_start(problem().net, 4), options);
+        EXPECT_NO_THROW(steps(run, 2));
+        ++planned;
+      }
+  EXPECT_GE(planned, 100);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/Context.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/activation.h>
@@ -10,6 +13,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/linear.h"
 #include "fodp/training/evaluate.h"
 #include "gradients/one_by_one.h"
 #include "mechanism/dense_fractional.h"
@@ -220,6 +224,34 @@ TEST(Trainer, LearnsWhatIsEasy) {
   options.privacy.sample_rate = .1;
   const Result result = Trainer(make_plan(options, {2000, 200}), data).run();
   EXPECT_GT(result.evaluations.back().test_metric, .7);  // chance is .1
+}
+
+// A model of two inputs, an image and a number beside it; the rows it is tested on are of the same kind.
+TEST(Trainer, TakesRowsOfSeveralInputs) {
+  at::manual_seed(1);
+  const auto rows = [](std::int64_t count) {
+    at::Tensor x = at::randn({count, 6}), extra = at::randn({count, 2});
+    return TensorRows(Tensors{x, extra}, (x.sum(1, /*keepdim=*/true) + extra.select(1, 0).unsqueeze(1)).contiguous());
+  };
+  const TensorRows train = rows(300), test = rows(100);
+  torch::nn::Sequential layers(nn::Linear(8, 1));
+  TrainOptions options = small_options();
+  options.privacy.steps = 40;
+  options.privacy.sample_rate = .2;
+  const auto model = [&] {
+    return Model{.module = layers.ptr(), .forward = [&](const Tensors& inputs) {
+                   return layers->forward(at::cat({inputs[0], inputs[1]}, 1));
+                 }};
+  };
+  const auto plan = [&](std::int64_t tested) { return make_plan(options, {.sizes = {300, tested}, .row_shape = {6}}, *layers); };
+  Trainer trainer(plan(100), train, test, model());
+  EXPECT_GT(trainer.run().evaluations.back().test_metric, .2) << "R2 of a line that is there";
+  EXPECT_THROW(Trainer(plan(99), train, test, model()), InputError);
+  const TensorRows narrow(Tensors{at::randn({100, 5}), at::randn({100, 2})}, at::randn({100, 1}));
+  EXPECT_THROW(Trainer(plan(100), train, narrow, model()), InputError);
+  Plan once = plan(100);
+  const Plan moved = std::move(once);
+  EXPECT_THROW(Trainer(std::move(once), train, test, model()), InputError);
 }
 
 TEST(Evaluate, CountsByHand) {

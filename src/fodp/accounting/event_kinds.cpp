@@ -1,4 +1,5 @@
-// The kinds of events, in the order in which files and statements list them.
+// The kinds of events, in the order in which files and statements list them. A saved state refers to a kind by its place: a new one goes
+// last.
 #include "fodp/accounting/event.h"
 
 namespace fodp {

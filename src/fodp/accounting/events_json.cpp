@@ -86,7 +86,8 @@ void add_entry(const nlohmann::json& entry, const std::string& where, Events& ev
       add(rate.first, noise.first, count);
       return;
     }
-    check_input(count <= kMostOfRamp, "count is {}: must be at most {} where a number changes with the step", count, kMostOfRamp);
+    check_input(count >= 2 && count <= kMostOfRamp, "count is {}: must be from 2 to {} where a number changes with the step", count,
+                kMostOfRamp);
     for (std::int64_t i = 0; i < count; ++i) add(rate.at(i, count), noise.at(i, count), 1);
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", where, error.what()));

@@ -169,8 +169,8 @@ Dataset load_dataset(const DataOptions& options) {
   validate_fields(options);
   const DataSource& source = find_data_source(options.data);
   Dataset data = load(source, find_data_folder(source, as_path(options.data_dir)));
-  if (options.train_size) data.train.keep_first(*options.train_size, "train-size");
-  if (options.test_size) data.test.keep_first(*options.test_size, "test-size");
+  if (options.train_size) data.train.keep_first(*options.train_size, "`train-size`");
+  if (options.test_size) data.test.keep_first(*options.test_size, "`test-size`");
   return data;
 }
 
@@ -190,8 +190,8 @@ DataSizes announced_sizes(const DataOptions& options) {
   const std::string_view most_is = found ? in_files : published;
   DataSizes sizes =
       found.value_or(DataSizes{format.train_examples, format.test_examples, options.train_size ? SizesFrom::option : SizesFrom::published});
-  if (options.train_size) check_size("train-size", *options.train_size, sizes.train, most_is, format);
-  if (options.test_size) check_size("test-size", *options.test_size, sizes.test, most_is, format);
+  if (options.train_size) check_size("`train-size`", *options.train_size, sizes.train, most_is, format);
+  if (options.test_size) check_size("`test-size`", *options.test_size, sizes.test, most_is, format);
   sizes.train = options.train_size.value_or(sizes.train);
   sizes.test = options.test_size.value_or(sizes.test);
   return sizes;

@@ -64,6 +64,12 @@ void ClipDiagnostics::merge(const ClipDiagnostics& other) {
   largest_norm = std::max(largest_norm, other.largest_norm);
 }
 
+// What a query says of one row of the training data; what it throws is not passed on, since it may tell of the row.
+template <class F>
+auto in_query(const F& f) {
+  return in_user_code_on_training_rows("asking a query of a training row", Batch{}, f);
+}
+
 // One sum, as all its blocks need it.
 struct Clipper::Job {
   const ClipRows& rows;
@@ -88,7 +94,7 @@ struct Clipper::Answers {
 
   void add(const Job& job, const RowFacts& row) {
     for (std::size_t k = 0; k < units.size(); ++k) {
-      const double part = job.query.part(k, row);
+      const double part = in_query([&] { return job.query.part(k, row); });
       if (job.numbers[k].of_total)
         totals[k] += part;
       else
@@ -142,8 +148,8 @@ ClippedSum Clipper::clipped_sum(const ClipRows& rows, const Query& query, ClipDi
   check_rows(rows.blocks);
   const double clip_norm = rule_.clip_norm();
   Job job{rows, query, query.numbers(), groups(clip_norm), clip_norm, 1, insecure != nullptr, {}};
-  check_privacy(job.groups.size() == 1 || (query.depth() == Query::Depth::gradients && !query.length()),
-                "this query is of whole gradients, not of those of layers");
+  const bool of_layers = query.depth() == Query::Depth::losses || (query.depth() == Query::Depth::gradients && !query.length());
+  check_privacy(job.groups.size() == 1 || of_layers, "this query is of whole gradients, not of those of layers");
   check_privacy(!query.draws_coins() || rows.coin, "this query draws a coin for each row: none are given");
   if (!query.before().empty()) job.losses_before = losses_at(query.before(), rows);
 
@@ -175,7 +181,9 @@ void Clipper::sum_blocks(const Job& job, ClippedRows& total, Answers& answers) c
     const auto losses = losses_of(job.rows);
     for (std::size_t b = 0; b < losses.size(); ++b)
       for (std::size_t i = 0; i < losses[b].size(); ++i)
-        answers.add(job, {.loss = losses[b][i], .loss_before = job.losses_before.empty() ? 0 : job.losses_before[b][i]});
+        answers.add(job, {.loss = losses[b][i],
+                          .loss_before = job.losses_before.empty() ? 0 : job.losses_before[b][i],
+                          .coin = job.query.draws_coins() ? job.rows.coin(job.rows.blocks[b][i]) : 0});
     return;
   }
   const Untouched untouched(model_);
@@ -352,7 +360,7 @@ Clipper::Weighed Clipper::weigh(const Recorded& recorded, std::span<const std::i
                        .loss_before = losses_before.empty() ? 0 : losses_before[i],
                        .coin = job.query.draws_coins() ? job.rows.coin(rows[i]) : 0};
     out.answers.add(job, row);
-    if (length) out.factors[0][i] = norm > 0 && job.query.keeps(row) ? rounded_towards_zero(*length / norm) : 0;
+    if (length) out.factors[0][i] = norm > 0 && in_query([&] { return job.query.keeps(row); }) ? rounded_towards_zero(*length / norm) : 0;
     if (!finite) {
       out.cleared.push_back(static_cast<std::int64_t>(i));
       for (auto& of_group : out.factors) of_group[i] = 0;

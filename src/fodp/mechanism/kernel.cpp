@@ -9,7 +9,7 @@ FractionalParameters resolve(const FractionalOptions& options, double clip_norm,
   validate_fields(options);
   const bool current = options.kernel == Kernel::current;
   const Schedule beta = options.beta_schedule();
-  check_input(!current || beta == Schedule(1), "beta is {}: kernel current has no memory and takes beta 1 only", beta.text());
+  check_input(!current || beta == Schedule(1), "`beta` is {}: `kernel` current has no memory and takes beta 1 only", beta.text());
   const ConfidenceScale zeta = options.zeta.value_or(ConfidenceScale{.value = clip_norm});
   return {.kernel = options.kernel,
           .beta = beta.first(),

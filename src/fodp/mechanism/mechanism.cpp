@@ -74,6 +74,7 @@ void Mechanism::check_charge(const ClippedSum& sum, const Charge& charge, const 
 }
 
 Mechanism::Opening Mechanism::open(ClippedSum sum, Charge& charge, const RandomStream& noise) {
+  check_privacy(!open_, "a release of this mechanism is open: close it before the next one is opened");
   check_charge(sum, charge, noise);
   const double share = event(sum).noise_multiplier * std::sqrt(static_cast<double>(sum.draw().queries));
   double scale = 0;
@@ -108,11 +109,15 @@ Mechanism::Opening::Opening(Mechanism& mechanism, ClippedSum sum, const RandomSt
       values_(std::make_shared<std::vector<float>>(sum_.size())),
       done_(blocks()) {
   if (sum_.size() > 0) mechanism_.begin(sum_.size());
+  mechanism_.open_ = true;
 }
+
+Mechanism::Opening::~Opening() { mechanism_.open_ = false; }
 
 std::int64_t Mechanism::Opening::blocks() const { return (sum_.size() + kNoiseBlock - 1) / kNoiseBlock; }
 
 void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
+  check_privacy(values_ != nullptr, "this release was closed already");
   check_input(first >= 0 && last <= blocks(), "blocks [{}, {}) of a release: it has {}", first, last, blocks());
   std::vector<std::int64_t> drawn;
   std::vector<double> values, insecure;
@@ -133,6 +138,7 @@ void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
 }
 
 Release Mechanism::Opening::close() {
+  check_privacy(values_ != nullptr, "this release was closed already");
   check_privacy(std::ranges::all_of(done_, [](const std::atomic<bool>& done) { return done.load(); }),
                 "a release was closed before all of its blocks were run");
   const double scale = scale_ * lot_scale_;

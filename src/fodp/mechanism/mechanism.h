@@ -65,7 +65,8 @@ class Mechanism {
   // A sum on its way to a release. Its blocks may be run by several threads or callers at once.
   class Opening;
 
-  // Spends one release of the charge, then opens the sum. PrivacyError, with nothing opened, if the charge is for less than this costs.
+  // Spends one release of the charge, then opens the sum. PrivacyError, with nothing opened, if the charge is for less than this costs, or
+  // while another release is open: releases of one mechanism follow each other.
   // `noise` must outlive the opening.
   Opening open(ClippedSum sum, Charge& charge, const RandomStream& noise);
   // All of it at once.
@@ -117,6 +118,7 @@ class Mechanism {
   NoiseSchedule schedule_;
   std::int64_t step_ = 0;
   std::int64_t size_ = 0;                   // of its sums, once one was released
+  bool open_ = false;                       // a release is being made
   std::optional<std::uint64_t> next_turn_;  // of a cyclic run; none before the first release
 };
 
@@ -124,11 +126,12 @@ class Mechanism::Opening {
  public:
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
+  ~Opening();
 
   std::int64_t blocks() const;
   // Blocks [first, last), each of them once over all calls.
   void run(std::int64_t first, std::int64_t last);
-  // The release, once every block was run: PrivacyError before.
+  // The release, once every block was run: PrivacyError before, and for a second time.
   Release close();
 
  private:

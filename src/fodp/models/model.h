@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "fodp/base/fields.h"
+#include "fodp/data/rows.h"
 
 namespace torch::nn {
 class Module;
@@ -53,7 +54,8 @@ struct InputShape {
 
 struct Model {
   std::shared_ptr<torch::nn::Module> module;
-  std::function<at::Tensor(const at::Tensor&)> forward;  // [rows, channels, height, width] -> [rows, classes]
+  // From a batch of inputs, one tensor or several, to one output for each row. A function of one at::Tensor will do where there is one.
+  std::function<at::Tensor(const Tensors&)> forward;
 };
 
 // Parameters start as PyTorch's layers do, from torch's generator. InputError for options that the model cannot have.

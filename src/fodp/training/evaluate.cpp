@@ -8,6 +8,7 @@
 #include <torch/nn/module.h>
 
 #include "fodp/gradients/side_by_side.h"
+#include "fodp/gradients/user_code.h"
 
 namespace fodp {
 namespace {
@@ -45,7 +46,7 @@ TestResult evaluate(const Model& model, const Rows& test, const Objective& objec
       std::vector<std::int64_t> rows(std::min(kRows, test.count() - b * kRows));
       std::iota(rows.begin(), rows.end(), b * kRows);
       const Batch batch = test.gather(rows);
-      const at::Tensor outputs = model.forward(batch.inputs);
+      const at::Tensor outputs = in_user_code("evaluating test rows", batch, [&] { return model.forward(batch.inputs); });
       losses[b] = objective.row_losses(outputs, batch.targets).sum(at::kDouble).item<double>();
       sums[b] = objective.sums(outputs, batch.targets);
     }

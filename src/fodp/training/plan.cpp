@@ -8,7 +8,10 @@
 #include <torch/nn/module.h>
 
 #include "fodp/accounting/calibrate.h"
+#include "fodp/accounting/events_json.h"
 #include "fodp/base/check.h"
+#include "fodp/base/fields_json.h"
+#include "fodp/base/sha256.h"
 #include "fodp/noise/lattice.h"
 #include "fodp/training/threads.h"
 
@@ -52,7 +55,7 @@ class Planner {
  public:
   Planner(const TrainOptions& options, const DataFacts& data, const torch::nn::Module& model, std::string_view model_name) {
     check_input(data.sizes.train >= 1, "training data: no rows");
-    plan_.options_ = options;
+    plan_.options_ = given_ = options;
     plan_.sizes_ = data.sizes;
     plan_.model_ = model_name;
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
@@ -74,6 +77,7 @@ class Planner {
     resolve_noise();
     plan_.parts_ = make_parts(plan_.stages_, plan_.context_);
     resolve_rest();
+    find_filled_options();
     find_insecurities();
     find_warnings();
     return std::move(plan_);
@@ -211,6 +215,17 @@ class Planner {
           set_.push_back(field.name);
   }
 
+  void find_filled_options() {
+    TrainOptions& options = plan_.options_;
+    const std::vector<OptionView> now = parts_of(options), before = parts_of(given_);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const bool of_stages =
+          now[i].options == &options.stages || now[i].options == &options.update || options.own.look(*now[i].part) == now[i].options;
+      for (const OptionField& field : now[i].part->fields)
+        if (of_stages && field.value(now[i].options) != field.value(before[i].options)) plan_.filled_.push_back(json_name(field.name));
+    }
+  }
+
   void find_warnings() {
     std::vector<std::string>& warnings = plan_.warnings_;
     const double delta = plan_.options_.privacy.delta;
@@ -230,8 +245,24 @@ class Planner {
   }
 
   Plan plan_;
+  TrainOptions given_;
   std::vector<std::string_view> set_;  // options of stages that differ from their defaults
 };
+
+std::uint64_t Plan::fingerprint() const {
+  std::string text =
+      fmt::format("{} rows, {} parameters, {} steps, {};", train_examples(), parameters(), steps(), events_to_json(events_).dump());
+  stages_.for_each([&](std::string_view stage, const auto& entry) { text += fmt::format("{} {};", stage, entry.name); });
+  PrivateOptions options = options_;
+  options.speed = {}, options.insecure_seed = {}, options.insecure_diagnostics = false;
+  for (const OptionView& view : parts_of(options))
+    for (const OptionField& field : view.part->fields)
+      text += fmt::format("{} {};", field.name, json_value(field.value(view.options)).dump());
+  const auto digest = Sha256().add(text).digest();
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
+  return number;
+}
 
 std::int64_t Plan::block_rows() const { return std::min(options_.speed.physical_batch, train_examples()); }
 

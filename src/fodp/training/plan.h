@@ -60,7 +60,11 @@ class Plan {
   const std::vector<std::string>& insecure() const { return insecure_; }  // why the run is not private; empty if it is
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<std::string>& derived() const { return derived_; }  // options that followed from others
+  const std::vector<std::string>& filled() const { return filled_; }    // options of stages that nobody gave: they follow from the rest
   bool is_private() const { return insecure_.empty(); }
+  // Equal for plans that train the same: the same stages with the same options, sizes, steps and costs. Speed, seeds and files do not
+  // count.
+  std::uint64_t fingerprint() const;
   bool noiseless() const { return noise_multiplier().least() == 0; }
 
  private:
@@ -77,7 +81,7 @@ class Plan {
   Events events_;
   Spent spent_, spent_ideal_;
   std::optional<Budget> budget_;
-  std::vector<std::string> insecure_, warnings_, derived_;
+  std::vector<std::string> insecure_, warnings_, derived_, filled_;
 };
 
 // InputError for options that do not go together or a budget that no noise meets.

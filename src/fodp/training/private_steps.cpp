@@ -98,6 +98,9 @@ struct PrivateSteps::Run {
   }
 
   void state(StateVisitor& visit) {
+    std::uint64_t of_plan = plan.fingerprint();
+    visit("plan", of_plan);
+    check_input(of_plan == plan.fingerprint(), "this state is of a run with another plan: other options, rows or costs");
     visit("parameters", parameters.values());
     visit.part("method", *parts.method);
     visit.part("clipping", *parts.clipping);
@@ -117,6 +120,7 @@ PrivateSteps::PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingR
     : PrivateSteps(model, std::move(losses), rows, make_plan(TrainOptions{options, {}, {}, {}}, facts_of(rows), model)) {}
 
 PrivateSteps::PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, Plan plan) {
+  check_input(plan.parts_.method != nullptr, "this plan was moved from, or given to a run already: a plan is for one run");
   check_model(model);
   use_threads(*plan.options().speed.threads);
   run_ = std::make_unique<Run>(model, std::move(losses), std::move(rows), std::move(plan));
@@ -167,7 +171,8 @@ Release PrivateSteps::release(ClippedSum sum) {
   Run& r = *run_;
   const Draw draw = sum.draw();
   r.check_own(draw);
-  check_privacy(sum.size() > 0 || !sum.scalars().empty(), "this sum was released or given away already");
+  check_privacy(sum.size() > 0 || !sum.scalars().empty(),
+                "this sum is empty: it was released or given away already, or its query asked for nothing");
   if (sum.size() == 0) {  // numbers by themselves
     GaussianMechanism numbers(sum.scalars().front().noise_multiplier);
     return numbers.release(std::move(sum), r.ledger->charge(numbers.event(draw.sample_rate, 0)), r.noise);
@@ -257,9 +262,18 @@ State PrivateSteps::state() const {
 void PrivateSteps::load_state(const State& state) {
   check_privacy(run_->ledger->count() == 0 && run_->lots_drawn == 0,
                 "a state is loaded before the first step only: this run has drawn rows already, and would draw the same noise again");
-  StateVisitor visit = StateVisitor::loading(state, plan().options().insecure_seed.has_value());
-  run_->state(visit);
-  visit.check_all_taken();
+  const State before = this->state();
+  const auto load = [&](const State& from) {
+    StateVisitor visit = StateVisitor::loading(from, plan().options().insecure_seed.has_value());
+    run_->state(visit);
+    visit.check_all_taken();
+  };
+  try {
+    load(state);
+  } catch (...) {
+    load(before);  // nothing of another run stays, such as parameters whose cost this ledger does not know
+    throw;
+  }
 }
 
 PrivateSteps::InsecureDiagnostics PrivateSteps::insecure_diagnostics() const {

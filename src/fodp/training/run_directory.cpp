@@ -55,6 +55,7 @@ nlohmann::ordered_json config_json(const Plan& plan) {
   for (const OptionView& view : parts_of(options))
     for (const OptionField& field : view.part->fields) out[json_name(field.name)] = json_value(field.value(view.options));
   out["derived"] = plan.derived();
+  out["filled"] = plan.filled();
   return out;
 }
 

@@ -24,17 +24,27 @@ Model initial_model(const Plan& plan, const DataFormat& format) {
   return model;
 }
 
+// The rows that a model is tested on are of the kind that it is trained on, and as many as the plan says.
+const Rows& checked_test(const Plan& plan, const Rows& train, const Rows& test) {
+  const Target trained = train.target(), tested = test.target();
+  check_input(trained.kind == tested.kind && trained.classes == tested.classes && trained.row == tested.row,
+              "the test rows have other targets than the training rows");
+  check_input(train.inputs() == test.inputs(), "the test rows have inputs of other shapes or types than the training rows");
+  check_input(test.count() == plan.sizes().test, "the plan is for {} test examples, the data has {}", plan.sizes().test, test.count());
+  return test;
+}
+
 }  // namespace
 
 class Trainer::Loop {
  public:
   Loop(Plan plan, const Rows& train, const Rows& test, Model model)
-      : test_(test),
+      : test_(checked_test(plan, train, test)),
         model_(std::move(model)),
         objective_(objective_for(train.target())),
         steps_(
             *model_.module,
-            [this](const at::Tensor& inputs, const at::Tensor& targets) { return objective_.row_losses(model_.forward(inputs), targets); },
+            [this](const Tensors& inputs, const at::Tensor& targets) { return objective_.row_losses(model_.forward(inputs), targets); },
             {train.count(), [&train](std::span<const std::int64_t> rows) { return train.gather(rows); }}, std::move(plan)),
         plan_(steps_.plan()),
         accountant_(make_accountant(plan_.options().privacy.accountant)) {}
