@@ -149,7 +149,7 @@ TEST(FindFolder, MissingFilesAreNamed) {
 
 TEST(FindFolder, WithoutAFolderOnlyPackagesAreLookedAt) {
   expect_all_in(input_error([] { find_data_folder(find_data_source("cifar-10"), std::nullopt); }),
-                {"cifar-10", "--data-dir", "DIR/cifar-10-batches-bin", "data_batch_5.bin", "test_batch.bin"});
+                {"cifar-10", "`data-dir`", "DIR/cifar-10-batches-bin", "data_batch_5.bin", "test_batch.bin"});
   input_error([] { find_data_folder(find_data_source("mnist"), std::filesystem::path()); });
 }
 
@@ -175,7 +175,7 @@ TEST(LoadDataset, SizesKeepTheFirstAndMoreThanThereAreIsRefused) {
   DataOptions too_many{.data = "mnist", .data_dir = folder.path().string(), .test_size = 3};
   expect_all_in(input_error([&] { load_dataset(too_many); }), {"`test-size` is 3", "[1, 2]", "mnist"});
   DataOptions none{.data = "mnist", .data_dir = folder.path().string(), .train_size = 0};
-  expect_all_in(input_error([&] { load_dataset(none); }), {"`train-size` is 0", "1"});
+  expect_all_in(input_error([&] { load_dataset(none); }), {"train-size is 0", "1"});
 }
 
 TEST(LoadDataset, TheFingerprintIsOfTheTrainingFilesUnpackedWhateverIsKept) {
@@ -251,7 +251,7 @@ TEST(AnnouncedSizes, WithoutFilesAreTheOptionElseThePublishedSize) {
   expect({.data = "svhn", .train_size = 73257, .test_size = 26032}, 73257, 26032, SizesFrom::option);
   expect_all_in(input_error([] { announced_sizes({.data = "svhn", .train_size = 73258}); }),
                 {"`train-size` is 73258", "[1, 73257]", "published", "svhn"});
-  expect_all_in(input_error([] { announced_sizes({.data = "svhn", .test_size = 26033}); }), {"test-size is 26033", "[1, 26032]"});
+  expect_all_in(input_error([] { announced_sizes({.data = "svhn", .test_size = 26033}); }), {"`test-size` is 26033", "[1, 26032]"});
   expect_all_in(input_error([] { announced_sizes({.data = "svnh"}); }), {"'svnh'", "svhn"});
 }
 
