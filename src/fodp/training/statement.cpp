@@ -9,7 +9,21 @@
 namespace fodp {
 namespace {
 
-std::string line(std::string_view name, std::string_view text) { return fmt::format("  {:<15} {}\n", name, text); }
+// A name and what is said of it, in lines of at most 100 characters.
+std::string line(std::string_view name, std::string_view text) {
+  constexpr std::size_t kIndent = 18, kWidth = 100;
+  std::string out = fmt::format("  {:<15}", name);
+  std::size_t column = kIndent - 1;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find(' ', start), text.size());
+    if (column + 1 + (end - start) > kWidth) out += "\n" + std::string(kIndent - 1, ' '), column = kIndent - 1;
+    out += " ";
+    out += text.substr(start, end - start);
+    column += 1 + (end - start);
+    start = end + 1;
+  }
+  return out + "\n";
+}
 
 std::string cost_line(std::int64_t count, const Event& event, std::string_view rate, std::string_view noise) {
   return line("Cost", fmt::format("{} x {}, rate {}, noise {} times the sensitivity", count, event.kind->words, rate, noise));
@@ -75,9 +89,10 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
                                      enum_name(plan.options().privacy.accountant), upper_text(facts.epsilon_ideal), 100 * plan.slack()));
   text += identity_lines(facts);
   text +=
-      "  Assumes         the test set is public; options and data were not chosen by looking at the training rows; one run (a search over\n"
-      "                  options on the same rows costs once for each run); the seed of the noise stays secret (it is never stored); a\n"
-      "                  BLAS that computes a row of a product from that row alone; no timing side channel. See docs/finite-precision.md\n";
+      line("Assumes",
+           "the test set is public; options and data were not chosen by looking at the training rows; one run (a search over options on "
+           "the same rows costs once for each run); the seed of the noise stays secret (it is never stored); a BLAS that computes a row "
+           "of a product from that row alone; no timing side channel. See docs/finite-precision.md");
   return text;
 }
 
