@@ -82,7 +82,7 @@ TEST_F(Commands, WhatFollowedInARecordFollowsAnewIfTheCommandLineChangesIt) {
   const std::string sizes = " --train-size 200 --test-size 50 --steps 2 --sample-rate .1 --epsilon 8 --hidden 4 --json --quiet";
   if (fodp("data --json").out.find("\"found\": true") == std::string::npos) GTEST_SKIP() << "fashion-mnist is not here";
   ASSERT_EQ(fodp("train --method fo-dp-sgd" + sizes + " --out first").status, 0);
-  const auto config_of = [&](const std::string& folder) { return nlohmann::json::parse(content(folder + "/config.json")); };
+  const auto config_of = [&](const std::string& folder) { return nlohmann::json::parse(content(folder_ / folder / "config.json")); };
   const nlohmann::json first = config_of("first");
   ASSERT_EQ(fodp("train --config first/config.json --quiet --json --out same").status, 0);
   EXPECT_EQ(config_of("same")["zeta"], first["zeta"]);
