@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fodp/accounting/pld.h"
+
 namespace fodp {
 namespace {
 
@@ -53,6 +55,43 @@ TEST(Analytic, CornersOfTheGaussianAreRight) {
   EXPECT_NEAR(gaussian_epsilon(5, 1e-9).upper, 41.8333751, 1e-6);
   EXPECT_NEAR(gaussian_epsilon(2, 1e-12).upper, 15.6411258, 1e-6);
   EXPECT_NEAR(gaussian_epsilon(std::sqrt(2) / .7, 1e-5).upper, 10.1224946, 1e-6);
+}
+
+// mpmath, 50 digits: one Gaussian of this noise multiplier, delta and epsilon.
+TEST(Analytic, GaussianIntervalsHoldTheTruthToTheLastDigit) {
+  struct Row {
+    double noise, delta;
+    long double epsilon;
+  };
+  constexpr Row rows[] = {{1e6, 1e-15, 0.000005699073831943140360316L},
+                          {1e6, 1e-10, 0.000003363015762138004922902L},
+                          {1e6, 1e-07, 9.023465934661590394594e-7L},
+                          {70181.75, 6.1586e-10, 0.00005094444224726925013101L},
+                          {32006.25, 4.157e-15, 0.0001882615828231006376183L},
+                          {7330.75, 9.9318e-08, 0.000383759172758564702308L},
+                          {3938.125, 1.105e-12, 0.001383944571648328895333L},
+                          {843.125, 5.4228e-11, 0.005965485282707643910462L},
+                          {100.0, 1e-08, 0.0442947847576830121229L},
+                          {10.0, 1e-05, 0.340669364684326408621L},
+                          {2.0, 1e-12, 3.449052150482807768987L},
+                          {1.0, 1e-05, 4.377178095681224608554L},
+                          {0.5, 1e-09, 13.53477221916553763487L},
+                          {0.2, 1e-06, 35.56634371413621482534L}};
+  for (const auto& [noise, delta, epsilon] : rows) {
+    const Spent spent = PldAccountant().epsilon({{Event::gaussian(noise), 1}}, delta);
+    EXPECT_LE(static_cast<long double>(spent.epsilon_lower), epsilon) << noise;
+    EXPECT_GE(static_cast<long double>(spent.epsilon), epsilon) << noise;
+    EXPECT_LE(spent.epsilon - spent.epsilon_lower, 1e-11 * spent.epsilon) << noise;
+  }
+}
+
+TEST(Analytic, LowerEndsAreBelowUpperEnds) {
+  for (double noise = .2; noise < 1e6; noise *= 2.37)
+    for (double delta = 1e-15; delta < .5; delta *= 13.7)
+      for (std::int64_t steps : {1, 54, 76211}) {
+        const Spent spent = PldAccountant().epsilon({{Event::gaussian(noise), steps}}, delta);
+        ASSERT_LE(spent.epsilon_lower, spent.epsilon) << noise << " " << delta << " " << steps;
+      }
 }
 
 // google/differential-privacy@b5b0286 pld/privacy_loss_mechanism_test.py: one step, each direction.

@@ -95,7 +95,15 @@ TEST(EventsJson, ARampThatIsNoneIsRefused) {
   EXPECT_THAT(with(R"({"first": 0.1, "last": 2})", "50"), HasSubstr("here: entry 1: "));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1e15"), HasSubstr("count"));
   EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1"), HasSubstr("count is 1: must be from 2"));
-  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1000000000000"), HasSubstr("must be from 2 to 10000000"));
+  EXPECT_THAT(with(R"({"first": 0.1, "last": 0.2})", "1000000000000"), HasSubstr("must be from 2 to 1000000"));
+}
+
+// A file of some hundred bytes could ask for all the memory there is.
+TEST(EventsJson, StepsOfAllSchedulesTogetherAreBounded) {
+  const std::string entry =
+      R"({"kind":"poisson_gaussian","sample_rate":{"first":0.1,"last":0.2},"effective_noise_multiplier":1,"count":1000000})";
+  const std::string four = entry + "," + entry + "," + entry + "," + entry;
+  EXPECT_THAT(refusal(("[" + four + "," + entry + "]").c_str()), HasSubstr("here: entry 5: more than 4000000 unlike steps"));
 }
 
 TEST(EventsJson, HoldWhatOthersNeedSampledEventsFirst) {

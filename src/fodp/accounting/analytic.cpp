@@ -15,13 +15,29 @@ constexpr double kUnit = std::numeric_limits<double>::epsilon();
 constexpr double kNodes[] = {.1488743389816312, .4333953941292472, .6794095682990244, .8650633666889845, .9739065285171717};
 constexpr double kWeights[] = {.2955242247147529, .2692667193099964, .2190863625159820, .1494513491505806, .0666713443086881};
 
-// scaled_erfc(a) - scaled_erfc(b) for a < b. Close to each other, as the integral of the negative derivative, which does not cancel.
-double scaled_erfc_drop(double a, double b) {
-  if (b - a > .5 || a < -1) return scaled_erfc(a) - scaled_erfc(b);
-  const double middle = (a + b) / 2, half = (b - a) / 2;
-  const auto slope = [](double t) { return 2 * (std::numbers::inv_sqrtpi - t * scaled_erfc(t)); };
+// The continued fraction exp(-x^2) / (sqrt(pi) * erfc(x)) = x + (1/2)/(x + 1/(x + (3/2)/(x + ...))) (Abramowitz and Stegun 7.1.14), for
+// x >= 1, as x + .5 / inner.
+double inner_fraction(double x) {
+  double inner = x;
+  for (int k = 30 + static_cast<int>(200 / (x * x)); k > 1; --k) inner = x + .5 * k / inner;
+  return inner;
+}
+
+// The negative derivative of scaled_erfc. For x >= 1 the two terms of 1/sqrt(pi) - x*scaled_erfc(x) would cancel: their difference is
+// taken from the continued fraction.
+double scaled_erfc_slope(double x) {
+  if (x < 1) return 2 * (std::numbers::inv_sqrtpi - x * scaled_erfc(x));
+  const double inner = inner_fraction(x);
+  return std::numbers::inv_sqrtpi / (inner * (x + .5 / inner));
+}
+
+// scaled_erfc(middle - half) - scaled_erfc(middle + half). Close to each other, as the integral of the negative derivative, which does not
+// cancel.
+double scaled_erfc_drop(double middle, double half) {
+  if (half > .25 || middle - half < -1) return scaled_erfc(middle - half) - scaled_erfc(middle + half);
   double sum = 0;
-  for (int i = 0; i < 5; ++i) sum += kWeights[i] * (slope(middle - half * kNodes[i]) + slope(middle + half * kNodes[i]));
+  for (int i = 0; i < 5; ++i)
+    sum += kWeights[i] * (scaled_erfc_slope(middle - half * kNodes[i]) + scaled_erfc_slope(middle + half * kNodes[i]));
   return half * sum;
 }
 
@@ -50,10 +66,7 @@ double least_epsilon(const F& f, double delta, bool upper) {
 
 double scaled_erfc(double x) {
   if (x < 3) return std::exp(x * x) * std::erfc(x);
-  // Continued fraction (Abramowitz and Stegun 7.1.14); enough terms for x >= 3.
-  double tail = x;
-  for (int k = x < 6 ? 100 : 40; k > 0; --k) tail = x + .5 * k / tail;
-  return std::numbers::inv_sqrtpi / tail;
+  return std::numbers::inv_sqrtpi / (x + .5 / inner_fraction(x));
 }
 
 Interval gaussian_delta(double distance, double epsilon) {
@@ -61,9 +74,10 @@ Interval gaussian_delta(double distance, double epsilon) {
   if (std::isinf(distance)) return {1, 1};
   const double shift = epsilon / distance, half = distance / 2;
   if (std::isinf(shift)) return {0, std::numeric_limits<double>::min()};
-  const double a = (shift - half) / std::numbers::sqrt2, b = (shift + half) / std::numbers::sqrt2;
+  const double a = (shift - half) / std::numbers::sqrt2, b = (shift + half) / std::numbers::sqrt2;  // their difference would cancel
   // exp(epsilon) * erfc(b) = exp(-a^2) * scaled_erfc(b), since b^2 - a^2 = epsilon.
-  const double value = a < -1 ? .5 * (std::erfc(a) - std::exp(-a * a) * scaled_erfc(b)) : .5 * std::exp(-a * a) * scaled_erfc_drop(a, b);
+  const double value = a < -1 ? .5 * (std::erfc(a) - std::exp(-a * a) * scaled_erfc(b))
+                              : .5 * std::exp(-a * a) * scaled_erfc_drop(shift / std::numbers::sqrt2, half / std::numbers::sqrt2);
   // What rounding of a, of its square and of the functions does to the logarithm of the value.
   const double doubt = kUnit * (200 + 8 * a * a + 8 * (std::abs(a) + 1) * (shift + half));
   const double least = value > 0 ? value * std::exp(-doubt) : 0;

@@ -9,7 +9,7 @@ namespace fodp {
 Cumulants::Cumulants(const SampledGaussian& event, double tail, double highest) {
   const auto [low, end] = deviations(event, tail);
   const double high = std::min(end, deviation_at(event, highest));
-  const double step = std::max(std::min(.12, event.noise_multiplier / 3), (high - low) / 4000);
+  const double step = std::max(std::min(.12, event.noise_multiplier / static_cast<double>(3 * event.records)), (high - low) / 4000);
   for (double t = low; t < high + step; t += step) {
     log_weight_.push_back(-t * t / 2);
     loss_.push_back(loss_at(event, t));

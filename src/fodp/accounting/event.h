@@ -15,10 +15,12 @@ namespace fodp {
 
 struct Event;
 
-// The pair of distributions that accountants compose: N(0, z^2) against (1-q)*N(0, z^2) + q*N(1, z^2).
+// The pair of distributions that accountants compose: N(0, z^2) against (1-q)*N(0, z^2) + q*N(1, z^2). Of a group of k records, each of
+// which is drawn by itself, it is N(0, z^2) against the mixture over j ~ Binomial(k, q) of N(j, z^2) (docs/accounting.md).
 struct SampledGaussian {
   double sample_rate = 1;       // q in (0, 1]
   double noise_multiplier = 1;  // z; 0 is no noise
+  std::int64_t records = 1;     // k; above 1 only where group_epsilon() asks
 
   friend bool operator==(const SampledGaussian&, const SampledGaussian&) = default;
 };
@@ -29,7 +31,8 @@ struct EventKind {
   std::string_view words;  // in statements
   // InputError for a value out of range.
   void (*check)(const Event& event);
-  // Costs as much as the event or more, whatever it is composed with: accountants take it in the event's place.
+  // Costs as much as the event or more, whatever it is composed with, for one record and for a group of them: accountants take it in the
+  // event's place.
   SampledGaussian (*stands_for)(const Event& event);
 };
 

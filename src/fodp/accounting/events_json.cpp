@@ -19,8 +19,9 @@ namespace {
 const std::vector<std::string_view> kFields = {"kind", "sample_rate", "effective_noise_multiplier", "count", "slack"};
 
 const std::vector<std::string_view> kRampFields = {"first", "last", "weight"};
-constexpr std::size_t kFewestOfRamp = 32;         // fewer unlike events are listed one by one
-constexpr std::int64_t kMostOfRamp = 10'000'000;  // steps
+constexpr std::size_t kFewestOfRamp = 32;        // fewer unlike events are listed one by one
+constexpr std::int64_t kMostOfRamp = 1'000'000;  // steps: no plan has more that are unlike
+constexpr std::size_t kMostOfList = 4'000'000;   // events
 
 std::string known_only(const nlohmann::json& entry, const std::vector<std::string_view>& known) {
   for (const auto& [name, value] : entry.items())
@@ -88,6 +89,8 @@ void add_entry(const nlohmann::json& entry, const std::string& where, Events& ev
     }
     check_input(count >= 2 && count <= kMostOfRamp, "count is {}: must be from 2 to {} where a number changes with the step", count,
                 kMostOfRamp);
+    check_input(events.size() + static_cast<std::size_t>(count) <= kMostOfList, "more than {} unlike steps in all entries together",
+                kMostOfList);
     for (std::int64_t i = 0; i < count; ++i) add(rate.at(i, count), noise.at(i, count), 1);
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", where, error.what()));

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <utility>
+
+#include "fodp/accounting/group_loss.h"
 
 namespace fodp {
 namespace {
@@ -92,16 +95,29 @@ class Panels {
 
 class Discretisation {
  public:
-  Discretisation(const SampledGaussian& event, double step) : q_(event.sample_rate), slope_(1 / event.noise_multiplier), panels_(slope_) {
+  Discretisation(const SampledGaussian& event, double step)
+      : q_(event.sample_rate), slope_(1 / event.noise_multiplier), panels_(static_cast<double>(event.records) * slope_) {
     event_ = event;
     step_ = step;
+    if (event.records > 1) group_.emplace(event);
   }
 
-  double edge(std::int64_t j) const { return deviation_at(event_, static_cast<double>(j) * step_); }
+  double edge(std::int64_t j) const {
+    const double loss = static_cast<double>(j) * step_;
+    return group_ ? group_->where(loss) : deviation_at(event_, loss);
+  }
 
   // Between the grid points at t = begin and t = end; begin = -inf where the loss never falls to the lower point, `low_loss`.
   Share between(double begin, double end, double low_loss) const {
     Share share;
+    if (group_) {
+      const GroupLoss::Cell cell(*group_, begin, end, low_loss);
+      share.log_scale = panels_.each(std::isinf(begin) ? std::min(end, 0.) - kReach : begin, end, [&](double t, double mass) {
+        const auto [low, high] = cell.at(t);
+        share.low += mass * low, share.high += mass * high;
+      });
+      return share;
+    }
     if (std::isinf(begin)) {
       // The ratio of the normals at the grid points, relative to that at the upper one; negative at the lower.
       const double low_ratio = (std::expm1(low_loss) + q_) / q_ * std::exp(-(end - slope_ / 2) * slope_);
@@ -152,6 +168,7 @@ class Discretisation {
   SampledGaussian event_;
   double q_, slope_, step_;
   Panels panels_;
+  std::optional<GroupLoss> group_;  // of more than one record
 };
 
 double log_sum(double a, double log_a, double b, double log_b) {
@@ -180,6 +197,7 @@ LossGrid grid_between(const SampledGaussian& event, double step, const Ends& ran
 }  // namespace
 
 double loss_at(const SampledGaussian& event, double t) {
+  if (event.records > 1) return GroupLoss(event).at(t);
   const double slope = 1 / event.noise_multiplier, log_ratio = (t - slope / 2) * slope;
   if (event.sample_rate == 1) return log_ratio;
   if (log_ratio > 30) return log_ratio + std::log(event.sample_rate + (1 - event.sample_rate) * std::exp(-log_ratio));
@@ -187,11 +205,17 @@ double loss_at(const SampledGaussian& event, double t) {
 }
 
 double deviation_at(const SampledGaussian& event, double loss) {
+  if (event.records > 1) return GroupLoss(event).where(loss);
   return .5 / event.noise_multiplier + event.noise_multiplier * log_ratio_at(event.sample_rate, loss);
 }
 
 Deviations deviations(const SampledGaussian& event, double tail) {
   const double q = event.sample_rate, slope = 1 / event.noise_multiplier;
+  if (event.records > 1) {
+    const GroupLoss group(event);
+    const auto above = [&](double t) { return group.mass_above(t); };
+    return {-first_below(upper_tail, tail, 0, 38), first_below(above, tail, 0, group.steepest() + 38)};
+  }
   const auto p_above = [&](double t) { return q * upper_tail(t - slope) + (1 - q) * upper_tail(t); };
   return {-first_below(upper_tail, tail, 0, 38), first_below(p_above, tail, 0, slope + 38)};
 }
@@ -230,10 +254,31 @@ LossGrid make_mixed_grid(const SampledGaussian& low, const SampledGaussian& high
 
 namespace {
 
+// `furthest` is the largest |t| of a grid point.
+void raise_for_rounding(const SampledGaussian& event, double furthest, LossGrid& grid) {
+  // Rounding: of t and of the exponential of its square; of the logarithm kept. Raised, so that each mass is at least the exact one.
+  double lowest = 0;
+  for (double log_q : grid.log_q) lowest = log_q > -kInfinity ? std::min(lowest, log_q) : lowest;
+  // A grid point's t, rounded, is where the loss differs by this; less where the Gaussians' ratio moves the mixture's little.
+  const double largest = std::max(std::abs(static_cast<double>(grid.first)), std::abs(static_cast<double>(grid.last()))) * grid.step;
+  double raise = kUnit * (40 + 4 * furthest * furthest + 2 * std::abs(lowest));
+  if (event.records > 1) {
+    grid.loss_error = kUnit * (16 * largest + GroupLoss(event).rounding(furthest));
+    raise += grid.loss_error;
+  } else {
+    const double share = std::min(1., event.sample_rate * std::exp(std::min(700., log_ratio_at(event.sample_rate, largest))));
+    const double inverse = 1 / event.noise_multiplier;
+    grid.loss_error = 4 * kUnit * (largest + event.sample_rate + share * (furthest + inverse) * inverse);
+  }
+  for (double& log_q : grid.log_q) log_q += raise;
+  grid.mass_error = 2 * raise;
+}
+
 LossGrid grid_between(const SampledGaussian& event, double step, const Ends& range) {
   const auto [first, last] = range;
   // The loss never falls to the first point.
-  const bool bounded_below = event.sample_rate < 1 && static_cast<double>(first) * step <= std::log1p(-event.sample_rate);
+  const double least = event.sample_rate < 1 ? static_cast<double>(event.records) * std::log1p(-event.sample_rate) : -kInfinity;
+  const bool bounded_below = static_cast<double>(first) * step <= least;
   const Discretisation cut(event, step);
   LossGrid grid{.step = step, .first = first};
   grid.log_q.reserve(static_cast<std::size_t>(last - first + 1));
@@ -261,20 +306,11 @@ LossGrid grid_between(const SampledGaussian& event, double step, const Ends& ran
   grid.log_q.push_back(std::log(before.high) + before.log_scale);
   const Share rest = cut.above(begin);
   grid.above.log_moved = std::log(rest.low) + rest.log_scale;
-  grid.above.p = event.sample_rate * upper_tail(begin - 1 / event.noise_multiplier) + (1 - event.sample_rate) * upper_tail(begin);
+  grid.above.p = event.records > 1
+                     ? GroupLoss(event).mass_above(begin)
+                     : event.sample_rate * upper_tail(begin - 1 / event.noise_multiplier) + (1 - event.sample_rate) * upper_tail(begin);
   grid.above.q = upper_tail(begin);
-
-  // Rounding: of t and of the exponential of its square; of the logarithm kept. Raised, so that each mass is at least the exact one.
-  double lowest = 0;
-  for (double log_q : grid.log_q) lowest = log_q > -kInfinity ? std::min(lowest, log_q) : lowest;
-  const double raise = kUnit * (40 + 4 * furthest * furthest + 2 * std::abs(lowest));
-  for (double& log_q : grid.log_q) log_q += raise;
-  grid.mass_error = 2 * raise;
-  // A grid point's t, rounded, is where the loss differs by this; less where the Gaussians' ratio moves the mixture's little.
-  const double largest = std::max(std::abs(static_cast<double>(first)), std::abs(static_cast<double>(last))) * step;
-  const double share = std::min(1., event.sample_rate * std::exp(std::min(700., log_ratio_at(event.sample_rate, largest))));
-  const double inverse = 1 / event.noise_multiplier;
-  grid.loss_error = 4 * kUnit * (largest + event.sample_rate + share * (furthest + inverse) * inverse);
+  raise_for_rounding(event, furthest, grid);
   return grid;
 }
 

@@ -3,7 +3,7 @@
 //
 // P is the mixture (1-q)*N(0, z^2) + q*N(1, z^2), Q is N(0, z^2). Connect the dots (Doroshenko et al. 2022): what falls between two grid
 // points goes to these two, so that its mass under P and under Q is kept. The spread of one outcome is at most one step and its mean of
-// exp(-spread) is 1, hence an error of order step^2. A Gaussian has q = 1.
+// exp(-spread) is 1, hence an error of order step^2. A Gaussian has q = 1. Of a group of records P is another mixture (group_loss.h).
 #pragma once
 
 #include <cstdint>

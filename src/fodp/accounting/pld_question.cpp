@@ -79,7 +79,9 @@ PldQuestion::PldQuestion(const PldRun& run, std::vector<Piece> pieces, bool grou
 }
 
 bool PldQuestion::possible() const {
-  return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.high.noise_multiplier >= kLeastNoise; });
+  return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) {
+    return piece.high.noise_multiplier >= kLeastNoise * static_cast<double>(piece.high.records);
+  });
 }
 
 double PldQuestion::bound(Direction direction) const {

@@ -45,7 +45,7 @@ PldRun pld_run(const Events& events) {
   PldRun run;
   double squares = 0, log_hidden = 0;
   for (const Composed& composed : events) {
-    const auto [rate, noise] = composed.event.for_accountant();
+    const auto [rate, noise, records] = composed.event.for_accountant();
     check_input(composed.count >= 0, "count of an event is {}: must be at least 0", composed.count);
     if (composed.count == 0 || std::isinf(noise)) continue;
     const auto count = static_cast<double>(composed.count);
@@ -66,8 +66,10 @@ PldRun pld_run(const Events& events) {
 
 double total_variation(const PldRun& run) {
   double sum = std::erf(run.distance / (2 * std::numbers::sqrt2));
-  for (const CountedStep& part : run.parts)
-    sum += part.count * part.event.sample_rate * std::erf(1 / (2 * std::numbers::sqrt2 * part.event.noise_multiplier));
+  for (const CountedStep& part : run.parts) {
+    const auto& [rate, noise, records] = part.event;
+    sum += part.count * rate * static_cast<double>(records) * std::erf(1 / (2 * std::numbers::sqrt2 * noise));
+  }
   return sum * (1 + 1e-12);
 }
 

@@ -19,7 +19,7 @@ struct PldRun {
   double count = 0;                // of the sampled ones
 
   bool empty() const { return distance == 0 && revealed == 0 && parts.empty(); }
-  bool exact() const { return parts.empty() || (distance == 0 && count == 1); }
+  bool exact() const { return parts.empty() || (distance == 0 && count == 1 && parts[0].event.records == 1); }
 };
 
 // InputError for an event that is not known or out of range.

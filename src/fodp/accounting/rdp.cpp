@@ -189,7 +189,7 @@ void check_mechanism(double sample_rate, double noise_multiplier) {
 std::vector<Part> parts_of(const Events& events) {
   std::vector<Part> parts;
   for (const Composed& composed : events) {
-    const auto [rate, noise] = composed.event.for_accountant();
+    const auto [rate, noise, records] = composed.event.for_accountant();
     const Part part{rate, noise, static_cast<double>(composed.count)};
     check_input(composed.count >= 0, "count of an event is {}: must be at least 0", composed.count);
     if (composed.count > 0) parts.push_back(part);
