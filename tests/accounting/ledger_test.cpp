@@ -57,6 +57,37 @@ TEST(Ledger, WithoutItsRecordNothingIsCharged) {
   EXPECT_EQ(accountant.asked, 0) << "the plan must be as it was";
 }
 
+TEST(Ledger, WhatWasSpentBeforeCountsAgainstTheBudgetAndTakesNoNumbers) {
+  const CountingAccountant accountant;
+  Ledger ledger({.epsilon = 3, .delta = 1e-5}, accountant);
+  int heard = 0;
+  ledger.set_journal([&](const LedgerRecord&) { ++heard; });
+  ledger.spent_before({{kStep, 2}});
+  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 2}}));
+  EXPECT_THROW(ledger.plan({{kStep, 2}}), PrivacyError);
+  ledger.plan({{kStep, 1}});
+  EXPECT_EQ(ledger.charge(kStep).number(), 0u);
+  EXPECT_EQ(ledger.events(), (Events{{kStep, 3}}));
+  EXPECT_THROW(ledger.charge(kStep), PrivacyError);
+  EXPECT_THROW(ledger.spent_before({{kStep, 1}}), InputError) << "it comes first";
+}
+
+TEST(Ledger, WhatWasSpentBeforeStaysWhenItIsRebuiltOrItsStateIsLoaded) {
+  Ledger ledger, rebuilt, loaded;
+  for (Ledger* one : {&ledger, &rebuilt, &loaded}) one->spent_before({{kOther, 2}});
+  ledger.charge(kStep, 3);
+  const std::vector<LedgerRecord> records = {{0, 3, kStep}};
+  rebuilt.rebuild(records);
+  EXPECT_EQ(rebuilt.events(), ledger.events());
+  State state;
+  StateVisitor save = StateVisitor::saving(state, false), load = StateVisitor::loading(state, false);
+  ledger.state(save);
+  loaded.state(load);
+  EXPECT_EQ(loaded.events(), (Events{{kOther, 2}, {kStep, 1}}));
+  EXPECT_EQ(loaded.count(), 3u);
+}
+
 TEST(Ledger, ARefusedEventIsNotRecorded) {
   const CountingAccountant accountant;
   Ledger ledger({.epsilon = 1, .delta = 1e-5}, accountant);

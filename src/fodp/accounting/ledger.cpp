@@ -6,6 +6,14 @@
 #include "fodp/base/check.h"
 
 namespace fodp {
+namespace {
+
+template <class... Args>
+void check_within(bool holds, fmt::format_string<Args...> message, Args&&... args) {
+  if (!holds) throw BudgetError(fmt::format(message, std::forward<Args>(args)...));
+}
+
+}  // namespace
 
 Charge::Charge(Charge&& other) noexcept
     : event_(other.event_),
@@ -23,34 +31,26 @@ std::uint64_t Charge::spend(std::uint64_t ticket) {
   return number_ + static_cast<std::uint64_t>(spent_++);
 }
 
-std::size_t Ledger::Hash::operator()(const Event& event) const {
-  std::size_t hash = std::hash<const EventKind*>()(event.kind);
-  for (double number : {event.sample_rate, event.noise_multiplier, event.slack}) hash = hash * 1000003 + std::hash<double>()(number);
-  return hash;
-}
-
-void Ledger::Merged::add(const Event& event, std::int64_t count) {
-  if (count == 0) return;
-  // A run of equal events needs no search.
-  if (!events_.empty() && events_.back().event == event) {
-    events_.back().count += count;
-    return;
-  }
-  const auto [found, is_new] = places_.try_emplace(event, events_.size());
-  if (is_new)
-    events_.push_back({event, count});
-  else
-    events_[found->second].count += count;
-}
-
 Ledger::Ledger(Budget budget, const Accountant& accountant) : budget_(budget), accountant_(&accountant) {
   check_input(budget.epsilon >= 0, "budget epsilon is {}: must be at least 0", budget.epsilon);
   check_input(budget.delta >= 0 && budget.delta < 1, "budget delta is {}: must be in [0, 1)", budget.delta);
 }
 
+void Ledger::spent_before(const Events& events) {
+  check_input(count_ == 0 && planned_.empty(), "ledger with {} releases and {} planned kinds of event: what was spent before comes first",
+              count_, planned_.size());
+  for (const Composed& part : events) {
+    part.event.for_accountant();  // checks it
+    check_input(part.count >= 0, "count of a {} event that was spent before is {}: must be at least 0", part.event.kind->name, part.count);
+  }
+  before_ = together(before_, events);
+  charged_.add(events);
+  committed_.add(events);
+}
+
 void Ledger::plan(const Events& events) {
-  std::unordered_map<Event, std::int64_t, Hash> planned;
-  Merged whole = charged_;
+  std::unordered_map<Event, std::int64_t, EventHash> planned;
+  MergedEvents whole = charged_;
   for (const Composed& part : events) {
     check_input(part.count >= 0, "planned count of a {} event is {}: must be at least 0", part.event.kind->name, part.count);
     if (part.count == 0) continue;
@@ -59,19 +59,28 @@ void Ledger::plan(const Events& events) {
   }
   if (budget_) {
     const double epsilon = accountant_->epsilon(whole.events(), budget_->delta).epsilon;
-    check_privacy(epsilon <= budget_->epsilon, "plan of {} events after {} would cost epsilon {} at delta {}: the budget is {}",
-                  total_count(events), total_count(charged_.events()), epsilon, budget_->delta, budget_->epsilon);
+    check_within(epsilon <= budget_->epsilon, "plan of {} events after {} would cost epsilon {} at delta {}: the budget is {}",
+                 total_count(events), total_count(charged_.events()), epsilon, budget_->delta, budget_->epsilon);
   }
   planned_ = std::move(planned);
+  committed_ = std::move(whole);
 }
+
+void Ledger::add_lost(const Events& events) {
+  charged_.add(events);
+  for (const Composed& part : events) committed_.raise(part.event, charged_.count(part.event));
+}
+
+Events Ledger::to_come() const { return without(committed(), events()); }
+Events Ledger::own_events() const { return without(events(), before_); }
 
 void Ledger::check_budget(const Event& event) const {
   if (!budget_) return;
-  Merged whole = charged_;
+  MergedEvents whole = charged_;
   whole.add(event, 1);
   const double epsilon = accountant_->epsilon(whole.events(), budget_->delta).epsilon;
-  check_privacy(epsilon <= budget_->epsilon, "event {} ({}) would bring epsilon to {} at delta {}: the budget is {}",
-                total_count(charged_.events()), event.kind->name, epsilon, budget_->delta, budget_->epsilon);
+  check_within(epsilon <= budget_->epsilon, "event {} ({}) would bring epsilon to {} at delta {}: the budget is {}",
+               total_count(charged_.events()), event.kind->name, epsilon, budget_->delta, budget_->epsilon);
 }
 
 Charge Ledger::charge(const Event& event, std::int64_t releases) {
@@ -85,6 +94,7 @@ Charge Ledger::charge(const Event& event, std::int64_t releases) {
   if (journal_) journal_({count_, releases, event});
 
   charged_.add(event, 1);
+  committed_.raise(event, charged_.count(event));
   if (!follows)
     planned_.clear();
   else if (--planned->second == 0)
@@ -95,7 +105,8 @@ Charge Ledger::charge(const Event& event, std::int64_t releases) {
 void Ledger::rebuild(std::span<const LedgerRecord> records) {
   check_input(count_ == 0 && planned_.empty(), "ledger with {} releases and {} planned kinds of event: only an empty one can be rebuilt",
               count_, planned_.size());
-  Merged charged;
+  MergedEvents charged;
+  charged.add(before_);
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& [first_number, releases, event] = records[i];
@@ -107,7 +118,7 @@ void Ledger::rebuild(std::span<const LedgerRecord> records) {
     charged.add(event, 1);
     count += static_cast<std::uint64_t>(releases);
   }
-  charged_ = std::move(charged);
+  committed_ = charged_ = std::move(charged);
   count_ = count;
 }
 

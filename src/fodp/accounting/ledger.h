@@ -13,6 +13,7 @@
 
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/event.h"
+#include "fodp/accounting/merged_events.h"
 #include "fodp/base/state.h"
 
 namespace fodp {
@@ -44,6 +45,12 @@ class Charge {
   std::uint64_t ticket_ = 0;  // bound once spent_ > 0
 };
 
+// A charge or plan that the budget does not allow.
+class BudgetError : public PrivacyError {
+ public:
+  using PrivacyError::PrivacyError;
+};
+
 // A limit that is never exceeded: a charge that would pass it is refused before anything is recorded.
 struct Budget {
   double epsilon = 0;
@@ -72,6 +79,10 @@ class Ledger {
 
   void set_journal(Journal journal) { journal_ = std::move(journal); }
 
+  // Records what earlier runs on the same rows have cost. From here on it is among events() and counts against the budget; it takes no
+  // numbers of releases, and the journal does not hear of it. InputError, and the ledger is as it was, after a plan or a charge.
+  void spent_before(const Events& events);
+
   // Announces the events still to come and checks the whole plan against the budget once (PrivacyError if it does not fit). A charge whose
   // event is among what is left of the plan, in any order, then costs nothing to check; another is checked by itself, and ends the plan.
   void plan(const Events& events);
@@ -80,44 +91,40 @@ class Ledger {
   // the budget would be passed.
   Charge charge(const Event& event, std::int64_t releases = 1);
 
+  // Records what an interrupted process of the same run may have released beyond what this ledger knows of, before going on. It counts
+  // against the budget, takes no numbers of releases, and the journal does not hear of it.
+  void add_lost(const Events& events);
+
   // Takes over what an earlier ledger charged: the records that its journal was given, in that order. What was already spent is not held
   // against the budget here, but the next plan or charge is checked with it included. The journal does not hear of these records again.
   // InputError, which names the record, if they do not follow each other from 0 without gap or overlap or if one covers no release;
   // InputError too if something was charged or planned before. The ledger is then as it was.
   void rebuild(std::span<const LedgerRecord> records);
 
-  // What has been charged so far, each event once, in the order they first came: composition does not depend on the order, so equal events
-  // are merged wherever they stand.
+  // What was spent before and what has been charged so far, each event once, in the order they first came: composition does not depend on
+  // the order, so equal events are merged wherever they stand.
   const Events& events() const { return charged_.events(); }
-  std::uint64_t count() const { return count_; }  // releases: the numbers handed out
+  // What the run costs that may be left at any time: what was charged and what is still planned, or was before the plan was left.
+  const Events& committed() const { return committed_.events(); }
+  Events to_come() const;                            // committed and not charged yet
+  const Events& earlier() const { return before_; }  // what was spent before
+  Events own_events() const;                         // events() without what was spent before
+  std::uint64_t count() const { return count_; }     // releases: the numbers handed out
 
   // What was charged, what is left of the plan, and a charge that is still open, as a run's state.
   void state(StateVisitor& visit);
   void charge_state(StateVisitor& visit, std::optional<Charge>& open) const;
 
  private:
-  struct Hash {
-    std::size_t operator()(const Event& event) const;
-  };
-
-  // Events, equal ones merged. Adding takes the same time however many there are.
-  class Merged {
-   public:
-    void add(const Event& event, std::int64_t count);
-    const Events& events() const { return events_; }
-
-   private:
-    Events events_;
-    std::unordered_map<Event, std::size_t, Hash> places_;
-  };
-
   void check_budget(const Event& event) const;
 
   std::optional<Budget> budget_;
   const Accountant* accountant_ = nullptr;
   Journal journal_;
-  Merged charged_;
-  std::unordered_map<Event, std::int64_t, Hash> planned_;  // what is left of the plan: counts above 0
+  Events before_;
+  MergedEvents committed_;
+  MergedEvents charged_;                                        // what was spent before included
+  std::unordered_map<Event, std::int64_t, EventHash> planned_;  // what is left of the plan: counts above 0
   std::uint64_t count_ = 0;
 };
 

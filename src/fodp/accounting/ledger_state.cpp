@@ -27,17 +27,21 @@ Composed from_row(const Row& row) {
 }  // namespace
 
 void Ledger::state(StateVisitor& visit) {
-  std::vector<Row> charged, planned;
+  std::vector<Row> charged, planned, committed;
   for (const Composed& part : charged_.events()) charged.push_back(row_of(part.event, part.count));
+  for (const Composed& part : committed_.events()) committed.push_back(row_of(part.event, part.count));
   for (const auto& [event, count] : planned_) planned.push_back(row_of(event, count));
   std::ranges::sort(planned);  // a map has no order of its own
   visit("count", count_);
   visit("charged", charged);
   visit("planned", planned);
+  visit("committed", committed);
   if (!visit.loads()) return;
-  charged_ = Merged();
+  charged_ = {};
+  committed_ = {};
   planned_.clear();
   for (const Row& row : charged) charged_.add(from_row(row).event, from_row(row).count);
+  for (const Row& row : committed) committed_.add(from_row(row).event, from_row(row).count);
   for (const Row& row : planned) planned_[from_row(row).event] = from_row(row).count;
 }
 

@@ -21,7 +21,7 @@
 
 namespace fodp {
 
-using StateValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::vector<float>, std::vector<double>>;
+using StateValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::vector<float>, std::vector<double>, std::string>;
 using State = std::map<std::string, StateValue, std::less<>>;  // by the path of the part: "mechanism.memory.ring"
 
 class StateVisitor {

@@ -1,0 +1,123 @@
+#include "fodp/accounting/verify.h"
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "fodp/accounting/ledger_file.h"
+#include "fodp/base/check.h"
+#include "fodp/base/sha256.h"
+#include "fodp/base/state_file.h"
+
+namespace fodp {
+namespace {
+
+using Path = std::filesystem::path;
+
+double number_or_inf(const nlohmann::json& value) { return value == "inf" ? std::numeric_limits<double>::infinity() : value.get<double>(); }
+
+class Check {
+ public:
+  explicit Check(const Path& directory) : directory_(directory) {}
+
+  Verification run() {
+    guarded("ledger", [&] { read_the_ledger(); });
+    if (exists("summary.json")) guarded("summary.json", [&] { compare_summary(); });
+    if (exists("checkpoint")) guarded("checkpoint", [&] { compare_checkpoint(); });
+    return std::move(found_);
+  }
+
+ private:
+  bool exists(const char* name) const { return std::filesystem::exists(directory_ / name); }
+
+  template <class... Args>
+  void expect(bool holds, fmt::format_string<Args...> problem, Args&&... args) {
+    if (!holds) found_.problems.push_back(fmt::format(problem, std::forward<Args>(args)...));
+  }
+
+  template <class F>
+  void guarded(const char* file, F&& check) {
+    try {
+      check();
+    } catch (const FaultError&) {
+      throw;
+    } catch (const nlohmann::json::exception& error) {
+      found_.problems.push_back(fmt::format("{}: cannot be read as what it should be: {}", file, error.what()));
+    } catch (const std::exception& error) {
+      found_.problems.emplace_back(error.what());
+    }
+  }
+
+  void read_the_ledger() {
+    expect(exists("ledger"), "there is no ledger: what was spent cannot be checked");
+    if (!exists("ledger")) return;
+    ledger_ = read_ledger(directory_ / "ledger");
+    const Events events = ledger_->guaranteed();
+    found_.events = total_count(events);
+    found_.delta = ledger_->header.delta;
+    found_.epsilon = make_accountant(ledger_->header.accountant)->epsilon(events, *found_.delta).epsilon;
+  }
+
+  void compare_summary() {
+    std::ifstream stream(directory_ / "summary.json");
+    const nlohmann::json summary = nlohmann::json::parse(stream);
+    const double claimed = number_or_inf(summary.at("epsilon"));
+    found_.claimed_epsilon = claimed;
+    if (ledger_) {
+      const LedgerHeader& header = ledger_->header;
+      const double spent = *found_.epsilon;
+      expect(claimed == spent || std::abs(claimed - spent) <= 1e-9 * std::max(1.0, spent),
+             "the summary claims epsilon {}; the events of the ledger add up to {}", claimed, spent);
+      expect(summary.at("delta").get<double>() == header.delta, "the summary's delta is {}, the ledger's {}", summary["delta"].dump(),
+             header.delta);
+      expect(summary.at("run").get<std::string>() == header.run, "the summary and the ledger are of different runs");
+      expect(summary.at("private").get<bool>() == header.insecure.empty(), "the summary says private {}, the ledger says otherwise",
+             summary["private"].dump());
+      const nlohmann::json& fingerprint = summary.at("data_fingerprint");
+      expect((fingerprint.is_null() ? "" : fingerprint.get<std::string>()) == header.data_fingerprint,
+             "the summary and the ledger are of runs on different data");
+    }
+    compare_model(summary.at("model_sha256"));
+    compare_statement(claimed, summary.at("delta").get<double>());
+  }
+
+  void compare_model(const nlohmann::json& recorded) {
+    if (!exists("model.pt")) return expect(recorded.is_null(), "model.pt is missing; the summary has its hash");
+    found_.model_matches = recorded.is_string() && sha256_file(directory_ / "model.pt") == recorded.get<std::string>();
+    expect(*found_.model_matches, "model.pt is not the file that was recorded: its SHA-256 differs from the summary's");
+  }
+
+  void compare_statement(double epsilon, double delta) {
+    std::ifstream stream(directory_ / "statement.txt");
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    expect(text.find(fmt::format("({}, {})-differential privacy", upper_text(epsilon), number_text(delta))) != std::string::npos,
+           "statement.txt does not state the summary's epsilon {} and delta {}", upper_text(epsilon), number_text(delta));
+  }
+
+  void compare_checkpoint() {
+    const State state = read_state(directory_ / "checkpoint");
+    const auto run = state.find("run");
+    expect(!ledger_ || (run != state.end() && run->second == StateValue(ledger_->header.run)),
+           "the checkpoint and the ledger are of different runs");
+  }
+
+  Path directory_;
+  Verification found_;
+  std::optional<LedgerContent> ledger_;
+};
+
+}  // namespace
+
+Verification verify_run(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  check_input(std::filesystem::is_directory(directory, ignored), "{}: not the directory of a run", directory.string());
+  bool is_run = false;
+  for (const char* name : {"ledger", "config.json", "summary.json"}) is_run |= std::filesystem::exists(directory / name, ignored);
+  check_input(is_run, "{}: not the directory of a run: it has no ledger, config.json or summary.json", directory.string());
+  return Check(directory).run();
+}
+
+}  // namespace fodp
