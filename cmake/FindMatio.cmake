@@ -1,4 +1,4 @@
-# Matio::Matio, which reads MATLAB files; Debian ships no CMake file of its own. Also installed with fodp, for those who link its archives.
+# Matio::Matio, which writes MATLAB files for the tests; Debian ships no CMake file of its own.
 find_path(Matio_INCLUDE_DIR matio.h)
 find_library(Matio_LIBRARY matio)
 include(FindPackageHandleStandardArgs)

@@ -1,5 +1,7 @@
 #include "fodp/files/pt_file.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -160,31 +162,42 @@ TEST(PtFile, ReadsEveryTypeAndLayoutOfTorch) { expect_same(from_pt(fixture("mixe
 TEST(PtFile, ReadsBackWhatItWrote) {
   StateDict dict = mixed();
   for (auto& [name, value] : dict) value = value.contiguous();
-  expect_same(from_pt(to_pt(dict, "FILE"), "FILE"), dict);
-  expect_same(from_pt(to_pt({}, "FILE"), "FILE"), {});
+  expect_same(from_pt(to_pt(dict, {}, "FILE"), "FILE"), dict);
+  expect_same(from_pt(to_pt({}, {}, "FILE"), "FILE"), {});
 }
 
-TEST(PtFile, TheSameDictGivesTheSameBytes) { EXPECT_EQ(to_pt(sequential(), "FILE"), to_pt(sequential(), "FILE")); }
+TEST(PtFile, TheSameDictGivesTheSameBytes) { EXPECT_EQ(to_pt(sequential(), {}, "FILE"), to_pt(sequential(), {}, "FILE")); }
+
+TEST(PtFile, CarriesTextsBesideItsTensors) {
+  const Metadata metadata = {{"fodp", "{\"größe\": [1, \"\\\\\", {}]}\n"}, {"", "x"}};
+  const std::string bytes = to_pt(sequential(), metadata, "FILE");
+  EXPECT_EQ(metadata_of_pt(bytes, "FILE"), metadata);
+  expect_same(from_pt(bytes, "FILE"), sequential());
+  EXPECT_EQ(metadata_of_pt(to_pt(sequential(), {}, "FILE"), "FILE"), Metadata());
+  EXPECT_EQ(metadata_of_pt(fixture("sequential_torch_2_13.pt"), "FILE"), Metadata());
+  EXPECT_THROW(metadata_of_pt(bytes.substr(0, bytes.size() / 2), "FILE"), InputError);
+}
 
 TEST(PtFile, ThousandsOfTensorsKeepTheirOrder) {
   StateDict dict;
   for (int i = 0; i < 3000; ++i) dict.push_back({"layer." + std::to_string(i * 7919 % 3000), at::full({2}, i, at::kFloat)});
-  expect_same(from_pt(to_pt(dict, "FILE"), "FILE"), dict);
+  expect_same(from_pt(to_pt(dict, {}, "FILE"), "FILE"), dict);
 }
 
 TEST(PtFile, PythonReadsWhatIsWritten) {
   const std::string program = testing::python_with("torch");
   if (program.empty()) GTEST_SKIP() << "needs Python's torch";
-  const fs::path scratch = fs::temp_directory_path() / ("fodp_pt_" + std::to_string(std::random_device()()));
+  const fs::path scratch = fs::temp_directory_path() / ("fodp_pt_" + std::to_string(::getpid()));
   fs::create_directories(scratch);
-  const auto python = [&](const std::string& name, const StateDict& dict) {
-    std::ofstream(scratch / name, std::ios::binary) << to_pt(dict, name);
+  const auto python = [&](const std::string& name, const StateDict& dict, const Metadata& metadata = {}) {
+    std::ofstream(scratch / name, std::ios::binary) << to_pt(dict, metadata, name);
     return std::system(
         (program + " '" + (folder / "python_reads_model.py").string() + "' '" + (scratch / name).string() + "' 2>/dev/null").c_str());
   };
   StateDict changed = sequential();
   changed[2].value.view(-1)[5] += 1;
   EXPECT_EQ(python("model.pt", sequential()), 0);
+  EXPECT_EQ(python("with_metadata.pt", sequential(), {{"fodp", "{\"größe\": 1}"}}), 0);
   EXPECT_NE(python("changed.pt", changed), 0);
   fs::remove_all(scratch);
 }
@@ -322,7 +335,7 @@ TEST(PtFile, RefusesRecordsThatAreMissingDamagedOrCompressed) {
   EXPECT_REFUSED(bomb, "record 'archive/data/0' is compressed, encrypted, a folder");
 }
 
-TEST(PtFile, RefusesTypesItCannotWrite) { EXPECT_THROW(to_pt({{"mask", at::ones({2}, at::kBool)}}, "FILE"), InputError); }
+TEST(PtFile, RefusesTypesItCannotWrite) { EXPECT_THROW(to_pt({{"mask", at::ones({2}, at::kBool)}}, {}, "FILE"), InputError); }
 
 // The rest is chance, always the same: any damage ends in success or InputError. Records are wrapped anew after the damage, so that
 // checksums do not hide the pickle from it.

@@ -1,8 +1,10 @@
 #include "fodp/files/safetensors.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -205,7 +207,7 @@ TEST(Safetensors, OthersReadTensorsAndMetadata) {
 
   const std::string program = testing::python_with("torch, safetensors.torch");
   if (program.empty()) return;
-  const auto scratch = std::filesystem::temp_directory_path() / ("fodp_safetensors_" + std::to_string(std::random_device()()));
+  const auto scratch = std::filesystem::temp_directory_path() / ("fodp_safetensors_" + std::to_string(::getpid()));
   std::filesystem::create_directories(scratch);
   const auto python = [&](const Metadata& given) {
     std::ofstream(scratch / "model.safetensors", std::ios::binary) << written(given);
@@ -222,13 +224,13 @@ TEST(Safetensors, DepthCostsNothing) {
   EXPECT_REFUSED(R"({"w":)" + deep, 0, "nested deeper");
 }
 
-// Minutes if any step looked through all the others.
+// It takes minutes if any step looks through all the others. The time is that of the processor, so that other programs do not count.
 TEST(Safetensors, TimeGrowsAsTheNumberOfTensors) {
   StateDict many;
   for (int i = 0; i < 100'000; ++i) many.push_back({std::to_string(i), at::empty({0}, at::kFloat)});
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_EQ(from_safetensors(to_safetensors(many, {}, "FILE"), "FILE").size(), many.size());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 30);
 }
 
 TEST(Safetensors, RefusesWhatItCannotWrite) {

@@ -9,6 +9,7 @@ namespace fodp {
 namespace {
 
 constexpr std::uint32_t image_magic = 0x803, label_magic = 0x801;  // unsigned bytes in 3 or 1 dimensions
+constexpr std::uint64_t most_unpacked = std::uint64_t{8} << 30;    // of a packed file: ten million images of MNIST's size
 
 std::uint32_t read_word(FileBytes& file, std::string_view what) {
   std::uint8_t bytes[4];
@@ -57,8 +58,17 @@ void check_length(const FileBytes& file, std::uint64_t length, std::uint64_t exp
   check_input(length == expected, "{}: goes on after byte {}, where the {} {} its header says end", file.name(), expected, count, what);
 }
 
+// Whether the file can have the length that its header says. This comes before memory is taken for it.
+void check_announced(const FileBytes& file, std::uint64_t expected, std::uint64_t count, std::string_view what) {
+  if (!file.packed()) return check_length(file, file.file_size(), expected, count, what);
+  const std::uint64_t most = std::min(file.file_size() * Inflater::most_for_one_byte, most_unpacked);
+  check_input(expected <= most, "{}: its header says {} {}, {} bytes when unpacked: a packed file of {} bytes can have {}", file.name(),
+              count, what, expected, file.file_size(), most);
+}
+
 std::vector<std::uint8_t> read_records(FileBytes& file, std::uint64_t count, std::uint64_t bytes_each, std::string_view what) {
   std::uint64_t expected = file.offset() + count * bytes_each;
+  check_announced(file, expected, count, what);
   std::vector<std::uint8_t> bytes = file.read_up_to(count * bytes_each);
   check_length(file, file.offset() + (file.at_end() ? 0 : 1), expected, count, what);
   return bytes;
@@ -99,8 +109,8 @@ std::int64_t count_idx(const DataFormat& format, const std::vector<std::filesyst
   FileBytes image_file(files[0]), label_file(files[1]);
   std::uint64_t images = read_image_header(format, image_file), labels = read_label_header(label_file);
   auto features = static_cast<std::uint64_t>(format.features());
-  if (!image_file.packed()) check_length(image_file, image_file.file_size(), image_file.offset() + images * features, images, "images");
-  if (!label_file.packed()) check_length(label_file, label_file.file_size(), label_file.offset() + labels, labels, "labels");
+  check_announced(image_file, image_file.offset() + images * features, images, "images");
+  check_announced(label_file, label_file.offset() + labels, labels, "labels");
   check_same_count(files, images, labels);
   return static_cast<std::int64_t>(images);
 }

@@ -18,6 +18,9 @@ class Inflater {
     const char* problem;  // what is wrong with the bytes, or null
   };
 
+  // No stream gives more bytes than this for one of its own.
+  static constexpr std::uint64_t most_for_one_byte = 1032;
+
   explicit Inflater(Wrapper wrapper);
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;

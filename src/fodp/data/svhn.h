@@ -1,5 +1,5 @@
 // SVHN's cropped digits (Netzer et al. 2011), MATLAB v5 files: X, uint8 [32, 32, 3, N] in column-major order, and y, N x 1, 1 to 10, where
-// 10 is the digit 0. Read by libmatio, behind a check of the container's every byte (mat5.h).
+// 10 is the digit 0 (mat5.h).
 #pragma once
 
 #include "fodp/data/dataset.h"

@@ -29,4 +29,12 @@ inline std::string printable(std::string_view text) {
   return result;
 }
 
+// For messages: the names in a table, with commas between them.
+template <class Table>
+std::string names_in(const Table& table) {
+  std::string names;
+  for (const auto& entry : table) names.append(names.empty() ? "" : ", ").append(entry.name);
+  return names;
+}
+
 }  // namespace fodp::files

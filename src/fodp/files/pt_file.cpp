@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,6 +9,7 @@
 #include <ATen/ops/from_blob.h>
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "fodp/base/check.h"
 #include "fodp/files/bytes.h"
@@ -21,6 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "storages are copied as they lie in memory");
 
+constexpr char metadata_record[] = "extra/metadata.json";
 constexpr std::uint64_t max_expansion = 16;  // views may share a storage: all tensors together are at most this many times the file
 
 void write_tensor(PickleWriter& pickle, const at::Tensor& value, std::string_view type, std::size_t key) {
@@ -53,7 +54,7 @@ std::string pickled(const StateDict& dict, std::string_view file) {
     const auto& [name, value] = dict[key];
     const auto type = std::ranges::find(storage_types, value.scalar_type(), &StorageType::type);
     check_input(type != std::end(storage_types), "{}: parameter '{}' is {}, which has none of the storages {}", file, name,
-                c10::toString(value.scalar_type()), fmt::join(storage_types | std::views::transform(&StorageType::name), ", "));
+                c10::toString(value.scalar_type()), names_in(storage_types));
     pickle.text(name);
     write_tensor(pickle, value, type->name, key);
   }
@@ -158,7 +159,7 @@ void check_is_zip(std::string_view bytes, std::string_view file) {
 
 }  // namespace
 
-std::string to_pt(const StateDict& dict, std::string_view file) {
+std::string to_pt(const StateDict& dict, const Metadata& metadata, std::string_view file) {
   const std::string pickle = pickled(dict, file);
   std::string bytes;
   // Into memory, which does not fail half-way: the writer's destructor ends the process if it cannot finish the archive.
@@ -170,8 +171,23 @@ std::string to_pt(const StateDict& dict, std::string_view file) {
   writer.writeRecord("byteorder", "little", 6);
   for (std::size_t key = 0; key < dict.size(); ++key)
     writer.writeRecord(fmt::format("data/{}", key), dict[key].value.data_ptr(), dict[key].value.nbytes());
+  if (!metadata.empty()) {
+    const std::string texts = nlohmann::json(metadata).dump();
+    writer.writeRecord(metadata_record, texts.data(), texts.size());
+  }
   writer.writeEndOfFile();
   return bytes;
+}
+
+Metadata metadata_of_pt(std::string_view bytes, std::string_view file) {
+  check_is_zip(bytes, file);
+  ZipArchive archive(bytes, file);
+  if (!archive.has(metadata_record)) return {};
+  const ZipRecord record = archive.record(metadata_record);
+  const nlohmann::json texts = nlohmann::json::parse(record.bytes(), nullptr, /*allow_exceptions=*/false);
+  const bool holds = texts.is_object() && std::ranges::all_of(texts, [](const nlohmann::json& text) { return text.is_string(); });
+  check_input(holds, "{}: {} must map texts to texts", file, metadata_record);
+  return texts.get<Metadata>();
 }
 
 StateDict from_pt(std::string_view bytes, std::string_view file) {

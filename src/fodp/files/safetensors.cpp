@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
-#include <ranges>
 #include <unordered_set>
 
 #include <ATen/ops/empty.h>
@@ -34,8 +33,6 @@ constexpr DataType data_types[] = {
     {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong},
     {"I32", at::kInt},    {"I16", at::kShort}, {"I8", at::kChar},  {"U8", at::kByte},
 };
-
-std::string data_type_names() { return fmt::format("{}", fmt::join(data_types | std::views::transform(&DataType::name), ", ")); }
 
 struct Entry {
   std::string name;
@@ -125,7 +122,7 @@ Entry parse_entry(const std::string& name, const json& value, std::string_view f
         "dtype, shape and data_offsets");
   const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
   const auto type = std::ranges::find_if(data_types, [&](const DataType& candidate) { return dtype == candidate.name; });
-  check(type != std::end(data_types), fmt::format("a dtype of {}", data_type_names()));
+  check(type != std::end(data_types), fmt::format("a dtype of {}", names_in(data_types)));
   check(shape.is_array() && shape.size() <= max_dimensions && std::ranges::all_of(shape, is_natural), "a shape of at most 64 sizes");
   check(offsets.is_array() && offsets.size() == 2 && std::ranges::all_of(offsets, is_natural), "two data_offsets");
 
@@ -179,7 +176,7 @@ std::string header_text(const StateDict& dict, Metadata metadata, const std::vec
     check_input(name != metadata_key, "{}: a parameter cannot be named {} in this format", file, metadata_key);
     const auto type = std::ranges::find(data_types, value.scalar_type(), &DataType::type);
     check_input(type != std::end(data_types), "{}: parameter '{}' is {}: safetensors are written of types {}", file, name,
-                c10::toString(value.scalar_type()), data_type_names());
+                c10::toString(value.scalar_type()), names_in(data_types));
     text += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json(name).dump(), type->name,
                         fmt::join(value.sizes().begin(), value.sizes().end(), ","), offsets[i], offsets[i] + value.nbytes());
   }

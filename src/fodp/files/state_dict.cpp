@@ -30,12 +30,9 @@ struct Format {
   Metadata (*metadata)(std::string_view bytes, std::string_view file);
 };
 
-std::string to_pt_without_metadata(const StateDict& dict, const Metadata&, std::string_view file) { return to_pt(dict, file); }
-Metadata no_metadata(std::string_view, std::string_view) { return {}; }
-
 constexpr Format formats[] = {
-    {".pt", to_pt_without_metadata, from_pt, no_metadata},
-    {".pth", to_pt_without_metadata, from_pt, no_metadata},
+    {".pt", to_pt, from_pt, metadata_of_pt},
+    {".pth", to_pt, from_pt, metadata_of_pt},
     {".safetensors", to_safetensors, from_safetensors, metadata_of_safetensors},
 };
 

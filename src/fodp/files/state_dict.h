@@ -31,10 +31,10 @@ using Metadata = std::map<std::string, std::string>;
 StateDict load_state_dict(const std::filesystem::path& file);
 
 // InputError for a path that cannot be written or a tensor that the format does not hold, FaultError for a full or failing disk.
-// Names, keys and texts are UTF-8. A .safetensors file takes the metadata; .pt and .pth have no place for it, and there it is ignored.
+// Names, keys and texts are UTF-8.
 void save_state_dict(const StateDict& dict, const std::filesystem::path& file, const Metadata& metadata = {});
 
-// The metadata of a .safetensors file: what it was saved with, and "format", which every such file of ours has. Empty for .pt and .pth.
+// The metadata that a file was saved with; for .safetensors also "format", which every such file of ours has.
 Metadata load_metadata(const std::filesystem::path& file);
 
 // Writes the values of `from` into the tensors of `to` that have the same names, in place and unseen by autograd. Names (in any order) and

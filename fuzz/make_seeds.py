@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Writes the seeds of fuzz/corpus anew: small whole files of each format, and a few that are refused. Python's own modules are enough.
+
+A file whose name begins with "good" must be read and every other one refused (tests/fuzz). Files that fuzzing found are kept beside these
+and are not touched.
+"""
+import gzip
+import json
+import pathlib
+import shutil
+import struct
+import zlib
+
+here = pathlib.Path(__file__).parent
+corpus = here / "corpus"
+fixtures = here.parent / "tests/files/fixtures"
+
+
+def write(target, name, content):
+    folder = corpus / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def idx():
+    images = struct.pack(">4I", 0x803, 2, 2, 3) + bytes(range(12))
+    labels = struct.pack(">2I", 0x801, 2) + bytes([3, 0])
+
+    def pair(packed, labels, images):
+        return bytes([packed]) + struct.pack("<H", len(labels)) + labels + images
+
+    def pack(content):
+        return gzip.compress(content, mtime=0)
+
+    write("idx", "good-plain", pair(0, labels, images))
+    write("idx", "good-packed", pair(1, pack(labels), pack(images)))
+    write("idx", "good-two-streams", pair(1, pack(labels), pack(images[:10]) + pack(images[10:])))
+    write("idx", "bad-label", pair(0, labels[:-1] + b"\4", images))
+    write("idx", "bad-cut", pair(0, labels, images[:-1]))
+    many = struct.pack(">4I", 0x803, 2**32 - 1, 2, 3)
+    write("idx", "bad-count", pair(0, labels, many))
+    write("idx", "bad-count-packed", pair(1, pack(labels), pack(many + bytes(100_000))))
+
+
+def cifar():
+    write("cifar", "good-10", bytes([0]) + (bytes([3]) + bytes(range(12))) * 2)
+    write("cifar", "good-100", bytes([1]) + bytes([19, 3]) + bytes(range(12)))
+    write("cifar", "bad-label", bytes([0]) + bytes([4]) + bytes(range(12)))
+
+
+def mat():
+    def element(kind, content):
+        return struct.pack("<2I", kind, len(content)) + content + bytes(-len(content) % 8)
+
+    def array(name, kind, dims, values):
+        flags = element(6, struct.pack("<2I", kind, 0))
+        shape = element(5, struct.pack(f"<{len(dims)}i", *dims))
+        stored = (9, struct.pack(f"<{len(values)}d", *values)) if kind == 6 else (2, bytes(values))
+        return element(14, flags + shape + element(1, name.encode()) + element(*stored))
+
+    def packed(variable):
+        content = zlib.compress(variable)
+        return struct.pack("<2I", 15, len(content)) + content
+
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + b"\0\1IM"
+    x, y = array("X", 9, [2, 2, 3, 2], range(24)), array("y", 9, [2, 1], [1, 4])
+    write("mat", "good-plain", header + x + y)
+    write("mat", "good-packed", header + packed(x) + packed(y))
+    write("mat", "good-double", header + array("y", 6, [2, 1], [1, 4]) + x)
+    small_name = struct.pack("<I", 1 << 16 | 1) + b"y\0\0\0"  # an element of at most 4 bytes may stand in its tag
+    whole_name = element(1, b"y")
+    write("mat", "good-small-name", header + x + array("y", 9, [2, 1], [1, 4]).replace(whole_name, small_name).replace(
+        struct.pack("<I", len(y) - 8), struct.pack("<I", len(y) - 16)))
+    write("mat", "bad-label", header + x + array("y", 9, [2, 1], [1, 5]))
+    write("mat", "bad-count", header + array("X", 9, [2, 2, 3, 2**31 - 1], range(24)) + y)
+
+
+def models():
+    for name in ("good_by_hand", "sequential_torch_1_13", "sequential_torch_2_13", "mixed", "parameters"):
+        content = (fixtures / f"{name}.pt").read_bytes()
+        write("pt", f"good-{name.replace('_', '-')}", content)
+        fits = name.startswith(("sequential", "parameters"))  # the storages of fuzz/pickle.cpp
+        write("pickle", f"{'good' if fits else 'other'}-{name.replace('_', '-')}", record(content, "data.pkl"))
+    for name in ("hostile_eval", "storage_too_long", "size_absurd", "stride_outside"):
+        write("pt", f"bad-{name.replace('_', '-')}", (fixtures / f"{name}.pt").read_bytes())
+    for name in ("sequential", "mixed"):
+        shutil.copy(fixtures / f"{name}.safetensors", folder("safetensors") / f"good-{name}")
+
+
+def folder(target):
+    (corpus / target).mkdir(parents=True, exist_ok=True)
+    return corpus / target
+
+
+def record(archive, name):
+    import io
+    import zipfile
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        return files.read(next(entry for entry in files.namelist() if entry.endswith(name)))
+
+
+def config():
+    write("config", "good.toml", 'method = "dp-sgd"\nsample_rate = 0.04\nsteps = 1e3\nhidden = [64, 32]\nquiet = true\nbeta = ".9:.6"\n'
+          "lr = \"1,2,3\"\n# a comment\nsvg = '''\ntext'''\n")
+    write("config", "good.json", json.dumps({"method": "dp-sgd", "lr": 0.5, "hidden": [64, 32], "out": None, "json": True}))
+    write("config", "good-record.json", json.dumps({"lr": 0.5, "steps": 7, "derived": ["steps"], "filled": ["lr"], "out": "runs/a"}))
+    write("config", "bad.toml", "a = [1, {b = 2}]\n[c]\nd.e = 1979-05-27\n")
+
+
+def events():
+    step = {"sample_rate": 0.04, "noise_multiplier": 1.1, "beta": 0.9, "steps": 100}
+    event = {"kind": "poisson_gaussian", "sample_rate": 0.1, "effective_noise_multiplier": 2, "count": 7, "slack": 0.0001}
+    ramp = dict(event, sample_rate={"first": 0.1, "last": 0.2, "weight": 2}, count=40)
+    summary = {"event": [event, ramp, dict(event, kind="gaussian", sample_rate=1)], "delta": 1e-5, "accountant": "rdp", "insecure": ["a seed"]}
+    write("events", "good-list", json.dumps([step, {**step, "steps": 5}]))
+    write("events", "good-summary", json.dumps(summary))
+    write("events", "good-old-summary", json.dumps({**summary, "sensitivity_slack": 0.001, "event": [{k: v for k, v in event.items() if k != "slack"}]}))
+    write("events", "bad-field", json.dumps([{**step, "step": 1}]))
+
+
+def checkpoint():
+    def value(name, kind, content):
+        return struct.pack("<Q", len(name)) + name.encode() + bytes([kind]) + content
+
+    values = value("flag", 0, b"\1") + value("step", 1, struct.pack("<q", -5)) + value("count", 2, struct.pack("<Q", 9))
+    values += value("floats", 4, struct.pack("<Q2f", 2, 1.5, -2)) + value("text", 6, struct.pack("<Q", 3) + b"abc")
+    write("checkpoint", "good", values)
+    write("checkpoint", "good-empty-list", value("doubles", 5, struct.pack("<Q", 0)))
+    write("checkpoint", "bad-length", value("floats", 4, struct.pack("<Q", 2**62)))
+    write("checkpoint", "bad-checksum", b"fodp state 1\n" + values + bytes(32))
+
+
+def ledger():
+    event = {"kind": "poisson_gaussian", "sample_rate": 0.1, "effective_noise_multiplier": 2, "count": 7, "slack": 0.0001}
+    header = {"fodp_ledger": 1, "run": "0" * 32, "version": "0", "date": "", "delta": 1e-5, "accountant": "pld", "insecure": [],
+              "data_fingerprint": "", "earlier": [], "plan": [event, dict(event, sample_rate=0.2)]}
+    block = {"from": 0, "to": 1, "each": 2}
+    lines = [header, {"reserve": block}, {"event": dict(event, sample_rate=0.3, count=1)}, {"reserve": {"from": 2, "to": 2, "each": 1}},
+             {"give_back": block}, {"again": block}, {"dropped": block}]
+    write("ledger", "good", "\n".join(json.dumps(line) for line in lines))
+    write("ledger", "bad-range", "\n".join(json.dumps(line) for line in [header, {"reserve": {"from": 1, "to": 5, "each": 1}}]))
+    write("ledger", "bad-checksum", "#" + json.dumps(header) + " 0123456789abcdef\n{}\n")
+
+
+for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger):
+    seeds()
