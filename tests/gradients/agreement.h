@@ -51,7 +51,9 @@ inline void expect_equals_one_by_one(torch::nn::Module& ours, const Forward& our
         ours, flat, [&](const at::Tensor& x, const at::Tensor&) { return loss(our_forward(x)); }, options, 128);
     Blocks blocks(1);
     for (std::int64_t i = 0; i < rows; ++i) blocks[0].push_back(i);
-    const auto actual = opened(clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t>) { return Batch{inputs, at::Tensor()}; }));
+    const auto actual = opened(clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> chosen) {
+      return Batch{inputs.slice(0, 0, std::ssize(chosen)), at::Tensor()};
+    }));
     std::vector<double> expected(flat.size(), 0.0);
     for (const auto& gradient : gradients)
       for (std::size_t k = 0; k < expected.size(); ++k) expected[k] += gradient[k] * clip_factor(norm(gradient), options);

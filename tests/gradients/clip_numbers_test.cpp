@@ -41,7 +41,7 @@ TEST(Count, IsOfTheClipNormThatTheRuleHasNow) {
   AdaptiveClip rule(5, {.clip_rate = 1, .count_noise = 1});
   const Clipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, rule, GroupClip::whole, 8);
-  const Gather gather = [](std::span<const std::int64_t>) { return Batch{at::ones({3, 1}).mul(2), at::Tensor()}; };
+  const Gather gather = [](std::span<const std::int64_t> rows) { return Batch{at::ones({std::ssize(rows), 1}).mul(2), at::Tensor()}; };
   const auto sum = [&] { return clipper.clipped_sum({{{0, 1, 2}}, 1, gather}); };
   EXPECT_EQ(opened_release(sum()).scalar("count"), 1.5);
   EXPECT_EQ(sum().sensitivity(), 5);
@@ -84,16 +84,17 @@ TEST(NormTotal, OneRowMovesItByAtMostTheClipNorm) {
     KnownSum known(3, {.clip_norm = clip_norm});
     GivenRows rows = random_rows(30, 3, 9);
     for (const std::vector<float>& row :
-         GivenRows{{0, 0, 0}, {1e-30f, 0, 0}, {.1f, .1f, .1f}, {3e38f, 3e38f, 0}, {kNan, 0, 0}, {kInfinity, 1, 1}}) {
+         GivenRows{{0, 0, 0}, {1e-30f, 0, 0}, {.1f, .1f, .1f}, {3e8f, 3e8f, 0}, {3e38f, 3e38f, 0}, {kNan, 0, 0}, {kInfinity, 1, 1}}) {
       const double before = norm_total(known, rows);
       rows.push_back(row);
       const double moved = norm_total(known, rows) - before;
       EXPECT_GE(moved, 0);
       EXPECT_LE(moved, clip_norm);
-      if (!std::isfinite(row_norm(row))) {
+      const bool counts = row_norm(row) < 0x1p30;  // huge rows count as those that are not finite
+      if (!counts) {
         EXPECT_EQ(moved, 0);
       }
-      if (std::isfinite(row_norm(row)) && row_norm(row) > 1) {
+      if (counts && row_norm(row) > 1) {
         EXPECT_GT(moved, clip_norm * (1 - 2e-6));
       }
     }
@@ -170,7 +171,7 @@ TEST_F(LossChange, AnotherModelsParametersAreRefused) {
   EXPECT_THROW(known.loss_change({}, 1, std::vector<float>{1}, 1, 1, 0), InputError);
 }
 
-TEST(LossChangeOfALossThatThrows, TheParametersAreRestoredExactly) {
+TEST(LossChangeThatIsRefused, TheParametersAreRestoredExactly) {
   for (int failing : {1, 2}) {  // at the present parameters; at those before
     nn::Linear layer(torch::nn::LinearOptions(2, 1).bias(false));
     FlatParameters flat(*layer);
@@ -179,14 +180,14 @@ TEST(LossChangeOfALossThatThrows, TheParametersAreRestoredExactly) {
     const testing::TestClipper clipper(
         *layer, flat,
         [&](const at::Tensor& x, const at::Tensor&) {
-          if (++calls == failing) throw std::runtime_error("no loss");
+          if (++calls == failing) throw PrivacyError("no loss");
           return layer->forward(x).squeeze(1);
         },
         {}, 8);
     const Gather gather = [](std::span<const std::int64_t> rows) {
       return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 2}), at::Tensor()};
     };
-    EXPECT_THROW(clipper.loss_change({{0, 1}}, 1, gather, std::vector<float>{5, 6}, 1, 1, 0), InputError);
+    EXPECT_THROW(clipper.loss_change({{0, 1}}, 1, gather, std::vector<float>{5, 6}, 1, 1, 0), PrivacyError);
     EXPECT_EQ(calls, failing);
     EXPECT_EQ(flat.values()[0], .1f);
     EXPECT_EQ(flat.values()[1], .7f);

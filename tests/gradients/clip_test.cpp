@@ -1,5 +1,6 @@
 #include "fodp/gradients/clip.h"
 
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -7,6 +8,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
@@ -98,10 +100,43 @@ TEST(Clipper, AnExampleThatIsNotFiniteContributesZero) {
   for (float bad : {nan, inf, -inf}) EXPECT_EQ(opened(known.of({{1, 2}, {bad, 0}, {3, 4}, {0, bad}})), (std::vector<float>{4, 6})) << bad;
 }
 
+// The gradient of one row of inputs `a` and output gradients `b`, [positions, features], as it is clipped.
+double clipped_length(const at::Tensor& a, const at::Tensor& b, double clip_norm) {
+  nn::Linear layer(torch::nn::LinearOptions(a.size(1), b.size(1)).bias(false));
+  FlatParameters flat(*layer);
+  std::ranges::fill(flat.values(), 0.0f);
+  const TestClipper clipper(
+      *layer, flat,
+      [&](const at::Tensor& x, const at::Tensor& y) {
+        return (layer->forward(x) * y).sum(at::IntArrayRef({1, 2}));
+      },
+      {.clip_norm = clip_norm}, 128);
+  return length(opened(clipper.clipped_sum({{0}}, 1, [&](std::span<const std::int64_t>) {
+    return Batch{a.unsqueeze(0), b.unsqueeze(0)};
+  })));
+}
+
 TEST(Clipper, AHugeGradientIsClippedNotLost) {
-  KnownSum known(2, {.clip_norm = 1});
-  const auto sum = opened(known.of({{3e38f, 0}}));
-  EXPECT_NEAR(sum[0], 1, 1e-4);
+  EXPECT_NEAR(clipped_length(at::ones({1, 1}), at::full({1, 1}, 3e38), 1), 1, 1e-4);
+  EXPECT_NEAR(clipped_length(at::full({1, 1}, 1e9), at::full({1, 1}, 3e29), 1), 1, 1e-4);
+}
+
+// The clipped output gradient is .5006 of the smallest float and would be rounded to all of it: 1.9976 clip norms. The shapes are those of
+// the product of norms, of the ghost form and of the gradient that is formed.
+TEST(Clipper, HugeInputsCannotExceedTheClipNormBySubnormalRounding) {
+  for (const double huge : {0x1p30, 2e38})
+    for (const auto& [positions, in, out] : {std::tuple{1, 1, 1}, {2, 40, 40}, {9, 2, 2}}) {
+      at::Tensor a = at::zeros({positions, in}), b = at::zeros({positions, out});
+      a[0][0] = huge;
+      b[0][0] = 0x1p-60;
+      const double clip_norm = std::max(0x1p-40, .5006 * 0x1p-149 * huge);
+      EXPECT_EQ(clipped_length(a, b, clip_norm), 0) << huge << ", " << positions << " positions";
+    }
+}
+
+TEST(Clipper, ARowOfHugeInputsLeavesTheOthersAlone) {
+  KnownSum known(2, {.clip_norm = 10});
+  EXPECT_EQ(opened(known.of({{1, 2}, {2e38f, 0}, {3, 4}, {0, 0x1p30f}})), (std::vector<float>{4, 6}));
 }
 
 TEST(Clipper, BlocksAndThreadsChangeNothingInTheInteger) {
@@ -120,15 +155,21 @@ TEST(Clipper, TwoThreadsWork) {
   nn::Linear layer(4, 1);
   FlatParameters flat(*layer);
   std::mutex mutex;
+  std::condition_variable another;
   std::set<std::thread::id> seen;
+  bool waits = true;
   const testing::TestClipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, {}, 8);
   Blocks blocks(16);
   for (std::int64_t i = 0; i < 128; ++i) blocks[i / 8].push_back(i);
   clipper.clipped_sum(blocks, 1, [&](std::span<const std::int64_t> rows) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough for the second to take a block
-    const std::lock_guard lock(mutex);
-    seen.insert(std::this_thread::get_id());
+    if (rows.size() == 8) {  // a block; the clipper also looks at one row by itself before the threads start
+      std::unique_lock lock(mutex);
+      seen.insert(std::this_thread::get_id());
+      another.notify_all();
+      // The first waits for the second, a minute at most, so that a busy machine does not fail the test.
+      waits = waits && another.wait_for(lock, std::chrono::minutes(1), [&] { return seen.size() == 2; });
+    }
     return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 4}), at::Tensor()};
   });
   EXPECT_EQ(seen.size(), 2u);

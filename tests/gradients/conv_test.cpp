@@ -5,7 +5,9 @@
 #include <random>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/im2col.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
@@ -62,7 +64,56 @@ TEST(Conv1d, ClippedSumAndNormsEqualAutogradOneByOne) {
   }
 }
 
+// Dilations and strides with and without a common factor.
+TEST(Conv2d, DilatedKernelsEqualAutogradOneByOne) {
+  torch::manual_seed(2);
+  for (const std::int64_t stride : {1, 2, 3, 4})
+    for (const std::int64_t dilation : {2, 3, 4}) {
+      auto options = torch::nn::Conv2dOptions(4, 6, {2, 3}).stride({stride, 2}).dilation({dilation, 2}).padding({1, 2}).groups(2);
+      expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options), torch::randn({3, 4, 23, 15}));
+    }
+}
+
+// The reach of a row (tape.h) is at least (sum|a|^2)(sum|b|^2) over the patches a that the kernel meets. The input is 1 where most patches
+// meet and 0 elsewhere, which is the worst case.
+TEST(Conv2d, TheReachCoversEveryPatchOfADilatedKernel) {
+  for (const std::int64_t kernel : {2, 3, 5})
+    for (const std::int64_t stride : {1, 2, 3, 4, 6})
+      for (const std::int64_t dilation : {1, 2, 3, 4}) {
+        nn::Conv2d conv(torch::nn::Conv2dOptions(60, 60, {kernel, 1}).stride({stride, 1}).dilation({dilation, 1}).bias(false));
+        const at::Tensor places = torch::arange(dilation * (kernel - 1) + 1 + 6 * stride);
+        const at::Tensor one = places.remainder(stride).eq(0).to(at::kFloat).view({1, 1, -1, 1}).expand({1, 60, -1, 1}).contiguous();
+        Tape tape;
+        const Tape::Recording recording(tape);
+        const at::Tensor output = conv->forward(one);
+        torch::autograd::grad({output}, {conv->weight}, {torch::ones_like(output)}, {}, false, /*allow_unused=*/true);
+        std::vector<double> squared(1, 0.0), reach(1, 0.0);
+        ASSERT_EQ(tape.records().size(), 1u);
+        tape.records()[0]->add_squared_norms(squared, reach);
+        const at::Tensor patches = at::im2col(one, {kernel, 1}, {dilation, 1}, {0, 0}, {stride, 1});
+        const double all = patches.square().sum().item<double>() * static_cast<double>(output.numel());
+        EXPECT_GE(reach[0], (1 - 1e-6) * all) << "kernel " << kernel << ", stride " << stride << ", dilation " << dilation;
+        EXPECT_GE(reach[0], (1 - 1e-6) * squared[0]);
+      }
+}
+
+// As Clipper.HugeInputsCannotExceedTheClipNormBySubnormalRounding, where the sum is made from the factors.
+TEST(Conv2d, HugeInputsContributeZero) {
+  nn::Conv2d conv(torch::nn::Conv2dOptions(60, 60, 3).bias(false));
+  FlatParameters flat(*conv);
+  const testing::TestClipper clipper(
+      *conv, flat, [&](const at::Tensor& x, const at::Tensor&) { return conv->forward(x).flatten(1).select(1, 0) * 0x1p-60; },
+      {.clip_norm = .5006 * 0x1p-149 * 2e38}, 128);
+  at::Tensor input = torch::zeros({1, 60, 5, 5});
+  input[0][0][0][0] = 2e38;
+  for (const float value : testing::opened(clipper.clipped_sum({{0}}, 1, [&](std::span<const std::int64_t>) {
+         return Batch{input, at::Tensor()};
+       })))
+    ASSERT_EQ(value, 0);
+}
+
 TEST(Conv2d, PaddingModesAreTorchs) {
+  torch::manual_seed(1);
   for (int mode = 0; mode < 5; ++mode) {
     auto options = torch::nn::Conv2dOptions(2, 3, {3, 2}).padding({1, 1});
     if (mode == 0) options.padding(torch::kSame);

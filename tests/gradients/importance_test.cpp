@@ -67,7 +67,7 @@ TEST(Importance, OneRecordMovesTheSumByAtMostTheLength) {
   constexpr std::int64_t kSize = 30;
   KnownSum known(kSize, {.clip_norm = 2});
   const ClipRequest all = request(kLength, [](std::int64_t) { return 0.; });
-  for (double scale : {1e-20, 1e-3, 1., 1e6, 1e30}) {
+  for (double scale : {1e-20, 1e-3, 1., 1e6, 1e8}) {
     GivenRows rows = random_rows(20, kSize, 1);
     const auto before = opened(known.of(rows, 1, all));
     rows.push_back(random_rows(1, kSize, 2, scale)[0]);

@@ -180,7 +180,9 @@ TEST(Tape, BatchNormPutIntoTrainingModeLaterIsRefused) {
   const testing::TestClipper clipper(
       *model, flat, [&](const at::Tensor& x, const at::Tensor&) { return model->forward(x).squeeze(1); }, {}, 128);
   const auto sum = [&] {
-    clipper.clipped_sum({{0, 1}}, 1, [](std::span<const std::int64_t>) { return Batch{at::ones({2, 3}), at::Tensor()}; });
+    clipper.clipped_sum({{0, 1}}, 1, [](std::span<const std::int64_t> rows) {
+      return Batch{at::ones({std::ssize(rows), 3}), at::Tensor()};
+    });
   };
   EXPECT_NO_THROW(sum());
   model->train();

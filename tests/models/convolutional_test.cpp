@@ -65,6 +65,7 @@ TEST(Cnn, SmallImagesAreRefused) {
 }
 
 TEST(Resnet, HasTheLayersOfResNet20) {
+  torch::manual_seed(1);
   const Model model = make_model({.model = ModelKind::resnet}, kColour);
   const auto parameters = model.module->named_parameters();
   EXPECT_TRUE(parameters.contains("conv1.weight"));

@@ -1,7 +1,6 @@
 #include "fodp/gradients/clip.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 
@@ -15,9 +14,9 @@
 
 #include "fodp/base/check.h"
 #include "fodp/gradients/guards.h"
+#include "fodp/gradients/row_by_row.h"
 #include "fodp/gradients/side_by_side.h"
 #include "fodp/gradients/tape.h"
-#include "fodp/gradients/user_code.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
@@ -35,21 +34,6 @@ std::int64_t scalar_units(double value, double bound, double grid) {
   return std::isnan(value) ? 0 : static_cast<std::int64_t>(std::trunc(std::clamp(value, -bound, bound) / grid));
 }
 
-Batch gathered(const ClipRows& rows, std::span<const std::int64_t> chosen) {
-  return in_user_code_on_training_rows("fetching training rows", Batch{}, [&] { return rows.gather(chosen); });
-}
-
-// f(block) for every block that has rows, by all threads, taken one by one since they differ in cost.
-template <class F>
-void for_each_block(const Blocks& blocks, const F& f) {
-  std::atomic<std::size_t> next = 0;
-  at::parallel_for(0, std::min<std::int64_t>(at::get_num_threads(), blocks.size()), 1, [&](std::int64_t, std::int64_t) {
-    at::Tensor workspace;
-    for (std::size_t b = next++; b < blocks.size(); b = next++)
-      if (!blocks[b].empty()) f(b, workspace);
-  });
-}
-
 }  // namespace
 
 double relative_sensitivity(GroupClip grouping, std::size_t layers) {
@@ -64,10 +48,15 @@ void ClipDiagnostics::merge(const ClipDiagnostics& other) {
   largest_norm = std::max(largest_norm, other.largest_norm);
 }
 
-// What a query says of one row of the training data; what it throws is not passed on, since it may tell of the row.
+// What a query says of one row of the training data: 0 or false if it throws, as for a row that throws in the model.
 template <class F>
 auto in_query(const F& f) {
-  return in_user_code_on_training_rows("asking a query of a training row", Batch{}, f);
+  try {
+    return f();
+  } catch (...) {
+    pass_on_refusals();
+    return decltype(f()){};
+  }
 }
 
 // One sum, as all its blocks need it.
@@ -79,7 +68,7 @@ struct Clipper::Job {
   double clip_norm;
   std::int64_t at_once = 1;
   bool insecure = false;
-  std::vector<std::vector<double>> losses_before;  // by block and row; empty if they are not asked for
+  Losses losses_before;  // empty if they are not asked for
 
   double number_grid(std::size_t k) const { return scalar_grid(numbers[k].of_total ? 2 * numbers[k].bound : numbers[k].bound); }
 };
@@ -180,10 +169,13 @@ void Clipper::sum_blocks(const Job& job, ClippedRows& total, Answers& answers) c
   if (job.query.depth() == Query::Depth::losses) {
     const auto losses = losses_of(job.rows);
     for (std::size_t b = 0; b < losses.size(); ++b)
-      for (std::size_t i = 0; i < losses[b].size(); ++i)
-        answers.add(job, {.loss = losses[b][i],
-                          .loss_before = job.losses_before.empty() ? 0 : job.losses_before[b][i],
-                          .coin = job.query.draws_coins() ? job.rows.coin(job.rows.blocks[b][i]) : 0});
+      for (std::size_t i = 0; i < losses[b].size(); ++i) {
+        const std::optional<double> before = job.losses_before.empty() ? 0 : job.losses_before[b][i];
+        if (losses[b][i] && before)
+          answers.add(
+              job,
+              {.loss = *losses[b][i], .loss_before = *before, .coin = job.query.draws_coins() ? job.rows.coin(job.rows.blocks[b][i]) : 0});
+      }
     return;
   }
   const Untouched untouched(model_);
@@ -203,7 +195,7 @@ void Clipper::sum_blocks(const Job& job, ClippedRows& total, Answers& answers) c
 }
 
 // The losses of every row at other parameters; then the present ones are back.
-std::vector<std::vector<double>> Clipper::losses_at(std::span<const float> point, const ClipRows& rows) const {
+Clipper::Losses Clipper::losses_at(std::span<const float> point, const ClipRows& rows) const {
   const std::span<float> values = parameters_.values();
   check_input(point.size() == values.size(), "{} parameters given: the model has {}", point.size(), values.size());
   const std::vector<float> now(values.begin(), values.end());
@@ -218,18 +210,21 @@ std::vector<std::vector<double>> Clipper::losses_at(std::span<const float> point
   }
 }
 
-std::vector<std::vector<double>> Clipper::losses_of(const ClipRows& rows) const {
+Clipper::Losses Clipper::losses_of(const ClipRows& rows) const {
   const Untouched untouched(model_);
   const SideBySide side_by_side;
-  std::vector<std::vector<double>> losses(rows.blocks.size());
+  Losses losses(rows.blocks.size());
   for_each_block(rows.blocks, [&](std::size_t b, at::Tensor&) {
     const at::NoGradGuard no_gradients;
-    const Batch batch = gathered(rows, rows.blocks[b]);
-    const at::Tensor of_rows = in_user_code_on_training_rows(
-        "computing the loss of training rows", batch, [&] { return losses_(batch.inputs, batch.targets).to(at::kDouble).contiguous(); });
-    check_privacy(of_rows.dim() == 1 && of_rows.size(0) == static_cast<std::int64_t>(rows.blocks[b].size()),
-                  "the loss must be one number per row of the batch");
-    losses[b].assign(of_rows.data_ptr<double>(), of_rows.data_ptr<double>() + of_rows.numel());
+    const std::vector<std::int64_t>& block = rows.blocks[b];
+    const auto of_rows = of_training_rows("computing the loss of training rows", rows.gather, block, [&](const Batch& batch) {
+      const at::Tensor of_batch = losses_(batch.inputs, batch.targets).to(at::kDouble).contiguous();
+      check_privacy(of_batch.dim() == 1 && of_batch.size(0) == batch.inputs.rows(), "the loss must be one number per row of the batch");
+      return of_batch;
+    });
+    losses[b].resize(block.size());
+    if (of_rows.result) std::copy_n(of_rows.result->data_ptr<double>(), block.size(), losses[b].begin());
+    for (const std::int64_t row : of_rows.thrown) losses[b][row].reset();
   });
   untouched.check();
   return losses;
@@ -284,8 +279,9 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
   return out;
 }
 
-Clipper::Recorded Clipper::record_training_rows(const Batch& batch, bool measure) const {
-  return in_user_code_on_training_rows("computing the gradients of training rows", batch, [&] { return record(batch, measure); });
+OfRows<Clipper::Recorded> Clipper::record_training_rows(const ClipRows& from, std::span<const std::int64_t> rows, bool measure) const {
+  return of_training_rows("computing the gradients of training rows", from.gather, rows,
+                          [&](const Batch& batch) { return record(batch, measure); });
 }
 
 Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
@@ -305,20 +301,18 @@ Clipper::InsecureRows Clipper::insecure_rows(const Batch& batch) const {
   return {{losses, losses + rows}, squared_norms, gradients};
 }
 
-// From the shapes of the first row there is, so that it is the same for every block, lot and number of threads.
+// From the shapes of the first row that does not throw, so that it is the same for every block, lot and number of threads.
 std::int64_t Clipper::rows_at_once(const ClipRows& rows) const {
-  const auto block = std::ranges::find_if(rows.blocks, [](const auto& in_block) { return !in_block.empty(); });
-  if (block == rows.blocks.end()) return block_rows_;
-  if (rows_at_once_ == 0) {
-    const std::int64_t of_one = record_training_rows(gathered(rows, std::span(*block).first(1)), /*measure=*/true).elements;
-    rows_at_once_ = std::clamp<std::int64_t>(kHeldElements / std::max<std::int64_t>(1, of_one), 1, block_rows_);
-  }
-  return rows_at_once_;
+  for (const auto& block : rows.blocks)
+    for (std::size_t i = 0; rows_at_once_ == 0 && i < block.size(); ++i)
+      if (const auto one = record_training_rows(rows, std::span(block).subspan(i, 1), /*measure=*/true).result)
+        rows_at_once_ = std::clamp<std::int64_t>(kHeldElements / std::max<std::int64_t>(1, one->elements), 1, block_rows_);
+  return rows_at_once_ == 0 ? block_rows_ : rows_at_once_;
 }
 
 Clipper::Answers Clipper::part_of_block(std::size_t block, const Job& job, const at::Tensor& sum) const {
   const std::span<const std::int64_t> rows = job.rows.blocks[block];
-  const std::span<const double> before = job.losses_before.empty() ? std::span<const double>() : job.losses_before[block];
+  const auto before = job.losses_before.empty() ? std::span<const std::optional<double>>() : std::span(job.losses_before[block]);
   Answers answers(job);
   at::Tensor more;
   for (std::size_t begin = 0; begin < rows.size(); begin += static_cast<std::size_t>(job.at_once)) {
@@ -334,16 +328,22 @@ Clipper::Answers Clipper::part_of_block(std::size_t block, const Job& job, const
 // What each row counts with in every clip group, and what it answers besides.
 struct Clipper::Weighed {
   std::vector<std::vector<float>> factors;  // [group][row]
-  std::vector<std::int64_t> cleared;        // rows whose gradient is not finite
+  std::vector<std::int64_t> cleared;        // rows that threw or whose gradient is not finite
   Answers answers;
 };
 
-Clipper::Weighed Clipper::weigh(const Recorded& recorded, std::span<const std::int64_t> rows, std::span<const double> losses_before,
-                                const Job& job) const {
+Clipper::Weighed Clipper::weigh(const OfRows<Recorded>& of_rows, std::span<const std::int64_t> rows,
+                                std::span<const std::optional<double>> losses_before, const Job& job) const {
+  const Recorded& recorded = *of_rows.result;
   const double groups = static_cast<double>(job.groups.size());
   const std::optional<double> length = job.query.length();
   Weighed out{std::vector<std::vector<float>>(job.groups.size(), std::vector<float>(rows.size(), 0.0f)), {}, Answers(job)};
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::optional<double> before = losses_before.empty() ? 0 : losses_before[i];
+    if (!before || std::ranges::binary_search(of_rows.thrown, static_cast<std::int64_t>(i))) {
+      out.cleared.push_back(static_cast<std::int64_t>(i));
+      continue;
+    }
     double squared = 0, unclipped = 0;
     for (std::size_t g = 0; g < job.groups.size(); ++g) {
       const double norm = std::sqrt(recorded.clipped_by[g][i]), clip_norm = job.groups[g].clip_norm;
@@ -357,7 +357,7 @@ Clipper::Weighed Clipper::weigh(const Recorded& recorded, std::span<const std::i
                        .bounded = finite ? out.factors[0][i] * norm : 0,  // queries that look at it have one group
                        .unclipped = unclipped / groups,
                        .loss = recorded.losses.data_ptr<float>()[i],
-                       .loss_before = losses_before.empty() ? 0 : losses_before[i],
+                       .loss_before = *before,
                        .coin = job.query.draws_coins() ? job.rows.coin(rows[i]) : 0};
     out.answers.add(job, row);
     if (length) out.factors[0][i] = norm > 0 && in_query([&] { return job.query.keeps(row); }) ? rounded_towards_zero(*length / norm) : 0;
@@ -370,21 +370,24 @@ Clipper::Weighed Clipper::weigh(const Recorded& recorded, std::span<const std::i
   return out;
 }
 
-Clipper::Answers Clipper::part_of_rows(std::span<const std::int64_t> rows, std::span<const double> losses_before, const Job& job,
-                                       const at::Tensor& sum) const {
-  const std::int64_t count = static_cast<std::int64_t>(rows.size());
-  const Batch batch = gathered(job.rows, rows);
-  check_privacy(batch.inputs.rows() == count, "the inputs gathered for a block must have its rows");
-  const Recorded recorded = record_training_rows(batch);
+Clipper::Answers Clipper::part_of_rows(std::span<const std::int64_t> rows, std::span<const std::optional<double>> losses_before,
+                                       const Job& job, const at::Tensor& sum) const {
+  const OfRows<Recorded> of_rows = record_training_rows(job.rows, rows);
   const at::NoGradGuard no_gradients;
-  Weighed weighed = weigh(recorded, rows, losses_before, job);
+  if (!of_rows.result) {
+    if (sum.defined()) sum.zero_();
+    return Answers(job);
+  }
+  const Recorded& recorded = *of_rows.result;
+  Weighed weighed = weigh(of_rows, rows, losses_before, job);
   if (!sum.defined()) return weighed.answers;
   if (!weighed.cleared.empty()) {
     const at::Tensor where = at::from_blob(weighed.cleared.data(), {static_cast<std::int64_t>(weighed.cleared.size())}, at::kLong);
     for (const auto& record : recorded.tape.records()) record->clear_rows(where);
   }
   for (std::size_t r = 0; r < recorded.tape.records().size(); ++r) {
-    const at::Tensor weights = at::from_blob(weighed.factors[recorded.group_of_record[r]].data(), {count}, at::kFloat);
+    std::vector<float>& factors = weighed.factors[recorded.group_of_record[r]];
+    const at::Tensor weights = at::from_blob(factors.data(), {static_cast<std::int64_t>(factors.size())}, at::kFloat);
     recorded.tape.records()[r]->write_weighted_sum(weights, parameters_, sum);
   }
   return weighed.answers;

@@ -3,7 +3,8 @@
 // Rows run in blocks (data/sampling.h says which rows form a block). A block's clipped sum is formed in float32, rounded to the lattice and
 // added to the other blocks' as integers, so the result does not depend on the order of blocks or the number of threads. A block of a large
 // model goes through it in parts, since a row's factor depends on that row alone: memory is bounded by kHeldElements a thread, not by the
-// lot nor by the parameters times the rows.
+// lot nor by the parameters times the rows. A row whose gradient is not finite, or that the model, the loss or the function that fetches
+// rows throws for (row_by_row.h), contributes zero.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,9 @@
 #include "fodp/mechanism/clipped_sum.h"
 
 namespace fodp {
+
+template <class Result>
+struct OfRows;  // row_by_row.h
 
 // What is clipped to which norm.
 enum class GroupClip {
@@ -110,6 +114,7 @@ class Clipper {
   double slack() const;  // of a sum at the rule's present clip norm
 
  private:
+  using Losses = std::vector<std::vector<std::optional<double>>>;  // by block and row; nothing for a row that throws
   struct Recorded;
   struct Answers;
   struct Job;
@@ -117,15 +122,16 @@ class Clipper {
   std::vector<ClipGroup> groups(double clip_norm) const;
   void check_rows(const Blocks& blocks) const;
   Recorded record(const Batch& batch, bool measure = false) const;
-  Recorded record_training_rows(const Batch& batch, bool measure = false) const;
+  OfRows<Recorded> record_training_rows(const ClipRows& from, std::span<const std::int64_t> rows, bool measure = false) const;
   std::int64_t rows_at_once(const ClipRows& rows) const;
   void sum_blocks(const Job& job, ClippedRows& total, Answers& answers) const;
   Answers part_of_block(std::size_t block, const Job& job, const at::Tensor& sum) const;
-  Answers part_of_rows(std::span<const std::int64_t> rows, std::span<const double> losses_before, const Job& job,
+  Answers part_of_rows(std::span<const std::int64_t> rows, std::span<const std::optional<double>> losses_before, const Job& job,
                        const at::Tensor& sum) const;
-  Weighed weigh(const Recorded& recorded, std::span<const std::int64_t> rows, std::span<const double> losses_before, const Job& job) const;
-  std::vector<std::vector<double>> losses_at(std::span<const float> point, const ClipRows& rows) const;
-  std::vector<std::vector<double>> losses_of(const ClipRows& rows) const;
+  Weighed weigh(const OfRows<Recorded>& of_rows, std::span<const std::int64_t> rows, std::span<const std::optional<double>> losses_before,
+                const Job& job) const;
+  Losses losses_at(std::span<const float> point, const ClipRows& rows) const;
+  Losses losses_of(const ClipRows& rows) const;
 
   const torch::nn::Module& model_;
   FlatParameters& parameters_;

@@ -1,6 +1,8 @@
 #include "fodp/gradients/contraction.h"
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
@@ -9,6 +11,9 @@
 
 namespace fodp {
 namespace {
+
+// Infinite for a row that is not to count because of its inputs. It is 0 for NaN, which shows in the norm.
+double if_huge(double squared_inputs) { return squared_inputs >= kHugeInputs ? std::numeric_limits<double>::infinity() : 0; }
 
 void add_per_example(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
   const std::int64_t rows = inputs.size(0), each = std::max<std::int64_t>(1, inputs.size(1) * output_gradients.size(1));
@@ -42,6 +47,7 @@ void add_ghost(const at::Tensor& inputs, const at::Tensor& output_gradients, std
       const double* b = of_gradients.data_ptr<double>() + i * positions * positions;
       double sum = 0;
       for (std::int64_t k = 0; k < positions * positions; ++k) sum += a[k] * b[k];
+      squared[begin + i] += if_huge(trace(a, positions));
       if (sum < kGhostCancels * trace(a, positions) * trace(b, positions))
         add_per_example(inputs.narrow(0, begin + i, 1), output_gradients.narrow(0, begin + i, 1), squared.subspan(begin + i, 1));
       else
@@ -79,11 +85,16 @@ void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& ou
   if (inputs.size(2) == 1) {  // at one position the norm of b a^T is the product of their norms
     const at::Tensor a = inputs.contiguous(), b = output_gradients.contiguous();
     const auto in = static_cast<std::size_t>(a.size(1)), out = static_cast<std::size_t>(b.size(1));
-    for (std::size_t i = 0; i < squared.size(); ++i)
-      squared[i] += squared_norm({a.data_ptr<float>() + i * in, in}) * squared_norm({b.data_ptr<float>() + i * out, out});
+    for (std::size_t i = 0; i < squared.size(); ++i) {
+      const double of_inputs = squared_norm({a.data_ptr<float>() + i * in, in});
+      squared[i] += if_huge(of_inputs) + of_inputs * squared_norm({b.data_ptr<float>() + i * out, out});
+    }
   } else if (ghost_is_cheaper(inputs.size(1), output_gradients.size(1), inputs.size(2))) {
     add_ghost(inputs, output_gradients, squared);
   } else {
+    std::vector<double> of_inputs(squared.size(), 0.0);
+    add_squared_norms_of_rows(inputs, of_inputs);
+    for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += if_huge(of_inputs[i]);
     add_per_example(inputs, output_gradients, squared);
   }
 }

@@ -1,6 +1,7 @@
 #include "fodp/gradients/conv.h"
 
 #include <cmath>
+#include <numeric>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/convolution.h>
@@ -74,11 +75,7 @@ class ConvRecord : public WeightAndBiasRecord {
             add_contracted_squared_norms(inputs, gradients, squared.subspan(begin, count));
         });
     if (gradients_.defined()) return add_squared_norms_of_rows(gradients_, squared);
-    // Each number of the input lies in at most this many of the patches that the kernel is applied to.
-    double patches = 1;
-    for (std::size_t axis : {0, 1})
-      patches *= std::ceil(static_cast<double>(weight_.size(2 + axis)) / static_cast<double>(shape_.stride[axis]));
-    add_reach(input_, output_gradient_, patches, reach);
+    add_reach(input_, output_gradient_, static_cast<double>(most_patches(0) * most_patches(1)), reach);
   }
 
   void clear_rows(const at::Tensor& rows) override {
@@ -97,6 +94,13 @@ class ConvRecord : public WeightAndBiasRecord {
 
  private:
   static constexpr std::int64_t kMostTimesLarger = 3;
+
+  // How many of the patches that the kernel is applied to a number of the input lies in at most, along one axis. Cell j of the kernel meets
+  // it where j * dilation leaves one given remainder when divided by the stride. Such cells are stride / gcd(stride, dilation) apart.
+  std::int64_t most_patches(std::size_t axis) const {
+    const std::int64_t stride = shape_.stride[axis], apart = stride / std::gcd(stride, shape_.dilation[axis]);
+    return (weight_.size(2 + static_cast<std::int64_t>(axis)) + apart - 1) / apart;
+  }
 
   // Calls f(first row, rows, group, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a
   // time.

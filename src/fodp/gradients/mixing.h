@@ -32,8 +32,8 @@ void check_examples_do_not_mix(const std::function<at::Tensor(const at::Tensor&)
 //      number of `like`.
 //
 // Privacy: `like` is private. Its values are looked at in case 3 only. They stay inside this function: no message quotes them, and an
-// exception thrown on rows made from them is never passed on. What can depend on them is whether such a model is accepted, as whether
-// training goes through depends on whether the model takes every row. Giving a sample avoids even that.
+// exception thrown on rows made from them is never passed on. What can depend on them is whether such a model is accepted. Giving a sample
+// avoids even that.
 void check_rows_do_not_mix(const Clipper& clipper, const torch::nn::Module& model, const Batch& like,
                            const std::optional<Batch>& sample = std::nullopt);
 

@@ -1,9 +1,15 @@
-// A setting of LibTorch that must hold while the threads of one at::parallel_for run a model, each on its own rows.
+// Blocks of rows that run through a model side by side, and a setting of LibTorch that must hold while they do.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 
 namespace fodp {
 
@@ -29,5 +35,17 @@ class SideBySide {
   inline static int living_ = 0;
   inline static bool was_enabled_ = true;
 };
+
+// f(block, workspace) for every block that has rows, by all threads. Blocks are taken one by one, since they differ in cost. A workspace
+// is kept from one block of a thread to its next.
+template <class F>
+void for_each_block(const std::vector<std::vector<std::int64_t>>& blocks, const F& f) {
+  std::atomic<std::size_t> next = 0;
+  at::parallel_for(0, std::min<std::int64_t>(at::get_num_threads(), blocks.size()), 1, [&](std::int64_t, std::int64_t) {
+    at::Tensor workspace;
+    for (std::size_t b = next++; b < blocks.size(); b = next++)
+      if (!blocks[b].empty()) f(b, workspace);
+  });
+}
 
 }  // namespace fodp

@@ -1,0 +1,39 @@
+// Checks of the function that fetches rows. Clipping bounds what one row adds to a sum, which is worth nothing if what is fetched for a row
+// depends on the rows beside it: a batch padded to its longest row, or standardised, lets one row change what all others give.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fodp/data/rows.h"
+
+namespace fodp {
+
+// The shapes and types of one row's inputs and targets. They are public and the same for every row.
+class RowFormat {
+ public:
+  // The format of a batch of one row. PrivacyError if it has another number of rows.
+  explicit RowFormat(const Batch& row);
+
+  // Whether each tensor of the batch has the rows in its first dimension, and these shapes and types behind it.
+  bool fits(const Batch& batch) const;
+
+  // PrivacyError unless the batch fits and has so many rows. The message names no size and no row.
+  void check(const Batch& batch, std::int64_t rows) const;
+
+ private:
+  std::vector<RowShape> inputs_;
+  std::optional<RowShape> targets_;
+};
+
+// A function that fetches the same rows and checks the format of every batch.
+Gather checked_gather(Gather gather, RowFormat format);
+
+// Fetches some rows one by one and together, and throws a PrivacyError if any of them has other values together: bit for bit, except that
+// NaN equals NaN. It looks at 16 rows at most, which lie evenly between the first and the last, so that their choice tells nothing. What
+// depends on other rows only beyond these 16 is not found. Rows that the function throws for are passed over (row_by_row.h). With
+// `random_rows` rows are fetched, but not compared.
+void check_rows_are_fetched_alone(const Gather& gather, std::int64_t count, bool random_rows);
+
+}  // namespace fodp

@@ -1,0 +1,143 @@
+#include "fodp/gradients/row_format.h"
+
+#include <cmath>
+#include <set>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand_like.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fodp/base/check.h"
+
+namespace fodp {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Chosen = std::span<const std::int64_t>;
+
+Batch numbers(Chosen rows) {
+  at::Tensor values = at::zeros({std::ssize(rows)}, at::kLong);
+  for (std::size_t i = 0; i < rows.size(); ++i) values[static_cast<std::int64_t>(i)] = rows[i];
+  return {values.to(at::kFloat).view({-1, 1}).expand({-1, 5}).contiguous(), values};
+}
+
+template <class F>
+std::string refusal(const F& f) {
+  try {
+    f();
+  } catch (const PrivacyError& error) {
+    return error.what();
+  }
+  return "not refused";
+}
+
+TEST(RowFormat, BatchesOfOtherShapesTypesOrNumbersAreRefusedWithoutASize) {
+  const RowFormat format({{at::ones({1, 37}), at::ones({1, 2}, at::kLong)}, at::ones({1}, at::kLong)});
+  const at::Tensor x = at::ones({61, 37}), ids = at::ones({61, 2}, at::kLong), y = at::ones({61}, at::kLong);
+  EXPECT_NO_THROW(format.check({{x, ids}, y}, 61));
+  const auto says = [](const char* what) {
+    return AllOf(HasSubstr(what), Not(HasSubstr("61")), Not(HasSubstr("60")), Not(HasSubstr("37")), Not(HasSubstr("41")));
+  };
+  for (const Batch& other : {Batch{{at::ones({61, 41}), ids}, y}, Batch{{x.to(at::kDouble), ids}, y}, Batch{x, y}, Batch{{x, ids, ids}, y},
+                             Batch{{x, ids}, at::Tensor()}, Batch{{x, ids}, y.to(at::kInt)}, Batch{{x, ids}, at::ones({61, 1}, at::kLong)}})
+    EXPECT_THAT(refusal([&] { format.check(other, 61); }), says("fixed, public length"));
+  for (const Batch& other : {Batch{{x.slice(0, 1), ids}, y}, Batch{{x, ids.slice(0, 1)}, y}, Batch{{x, ids}, y.slice(0, 1)},
+                             Batch{{x, at::Tensor()}, y}, Batch{{at::ones({}), ids}, y}})
+    EXPECT_THAT(refusal([&] { format.check(other, 61); }), says("number of rows"));
+  EXPECT_THAT(refusal([&] { format.check({{x, ids}, y}, 60); }), says("number of rows"));
+}
+
+TEST(RowFormat, EveryBatchOfACheckedGatherIsChecked) {
+  const std::vector<std::int64_t> row{0}, rows{1, 2};
+  const Gather gather = [](Chosen chosen) {
+    Batch batch = numbers(chosen);
+    return chosen.size() == 2 ? Batch{at::cat({batch.inputs[0], batch.inputs[0]}, 1), batch.targets} : batch;
+  };
+  const Gather checked = checked_gather(gather, RowFormat(gather(row)));
+  EXPECT_NO_THROW(checked(row));
+  EXPECT_THROW(checked(rows), PrivacyError);
+}
+
+TEST(RowsFetchedAlone, SoundFunctionsPass) {
+  for (const std::int64_t count : {1, 2, 3, 15, 16, 17, 31, 1000}) {
+    std::set<std::int64_t> seen;
+    std::size_t fetched = 0;
+    check_rows_are_fetched_alone(
+        [&](Chosen rows) {
+          seen.insert(rows.begin(), rows.end());
+          fetched += rows.size();
+          return numbers(rows);
+        },
+        count, false);
+    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), std::min<std::int64_t>(count, 16));
+    EXPECT_EQ(*seen.begin(), 0);
+    EXPECT_EQ(*seen.rbegin(), count - 1);
+    EXPECT_LE(fetched, 48u);
+  }
+  EXPECT_NO_THROW(check_rows_are_fetched_alone(
+      [](Chosen rows) {
+        return Batch{at::full({std::ssize(rows), 2}, NAN), at::Tensor()};
+      },
+      9, false));
+}
+
+// What depends on the other rows: their mean, their order, whether there are any, in inputs or targets.
+TEST(RowsFetchedAlone, RowsThatDependOnOthersAreRefused) {
+  const std::vector<std::function<Batch(Batch)>> faults = {
+      [](Batch batch) {
+        return Batch{batch.inputs[0] - batch.inputs[0].mean(0), batch.targets};
+      },
+      [](Batch batch) {
+        return Batch{batch.inputs[0].flip(0), batch.targets};
+      },
+      [](Batch batch) {
+        return Batch{batch.inputs, batch.targets - batch.targets.min()};
+      },
+      [](Batch batch) {
+        return Batch{at::arange(batch.inputs.rows()).view({-1, 1}), batch.targets};
+      },
+      [](Batch batch) {
+        return Batch{{batch.inputs[0], batch.inputs[0] / batch.inputs[0].max()}, batch.targets};
+      },
+  };
+  for (const auto& fault : faults)
+    EXPECT_THAT(refusal([&] { check_rows_are_fetched_alone([&](Chosen rows) { return fault(numbers(rows)); }, 40, false); }),
+                AllOf(HasSubstr("its own record only"), HasSubstr("random_rows")));
+}
+
+TEST(RowsFetchedAlone, RandomRowsAreDeclared) {
+  const Gather random = [](Chosen rows) {
+    const Batch batch = numbers(rows);
+    return Batch{batch.inputs[0] + at::rand_like(batch.inputs[0]), batch.targets};
+  };
+  EXPECT_THROW(check_rows_are_fetched_alone(random, 40, false), PrivacyError);
+  EXPECT_NO_THROW(check_rows_are_fetched_alone(random, 40, true));
+}
+
+TEST(RowsFetchedAlone, RowsThatThrowArePassedOver) {
+  const auto throwing = [](Chosen rows) {
+    for (std::int64_t row : rows)
+      if (row == 39) throw std::runtime_error("no such record");
+    return numbers(rows);
+  };
+  EXPECT_NO_THROW(check_rows_are_fetched_alone(throwing, 40, false));
+  EXPECT_THROW(check_rows_are_fetched_alone(
+                   [&](Chosen rows) {
+                     const Batch batch = throwing(rows);
+                     return Batch{batch.inputs[0] - batch.inputs[0].mean(0), batch.targets};
+                   },
+                   40, false),
+               PrivacyError);
+}
+
+}  // namespace
+}  // namespace fodp
