@@ -29,20 +29,19 @@ int main() try {
   auto model = std::make_shared<Net>();
   torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(.003));
 
-  fodp::PrivateSteps steps(*model,
-                           // The loss of each row, from that row alone.
-                           [&](const at::Tensor& x, const at::Tensor& y) {
-                             return torch::nn::functional::cross_entropy(
-                                 model->forward(x), y, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
-                           },
-                           {.count = data.train.size(),
-                            .gather =
-                                [&](std::span<const std::int64_t> rows) {
-                                  return fodp::Batch{data.train.inputs(rows), data.train.targets(rows)};
-                                }},
-                           {.method = "dp-sgd",
-                            .privacy = {.epsilon = 3, .delta = 1e-5, .sample_rate = .02, .steps = 120},
-                            .data_name = "the first 20,000 of Fashion-MNIST"});
+  fodp::PrivateSteps steps(
+      *model,
+      // The loss of each row, from that row alone.
+      [&](const at::Tensor& x, const at::Tensor& y) {
+        return torch::nn::functional::cross_entropy(model->forward(x), y,
+                                                    torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
+      },
+      {.count = data.train.size(),
+       .gather =
+           [&](std::span<const std::int64_t> rows) {
+             return fodp::Batch{data.train.inputs(rows), data.train.targets(rows)};
+           }},
+      {.method = "dp-sgd", .privacy = {.epsilon = 3, .sample_rate = .02, .steps = 120}, .data_name = "the first 20,000 of Fashion-MNIST"});
 
   while (!steps.done()) {
     fodp::Lot lot = steps.sample();                               // every row with probability .02

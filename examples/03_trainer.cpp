@@ -10,7 +10,7 @@ int main() try {
   fodp::TrainOptions options;
   options.data = {.train_size = 20000, .test_size = 2000};
   options.model = {.model = fodp::ModelKind::mlp, .hidden = {64}};
-  options.privacy = {.epsilon = 2, .delta = 1e-5, .sample_rate = .02, .steps = 200};
+  options.privacy = {.epsilon = 2, .sample_rate = .02, .steps = 200};
   options.update = {.lr = 2};
 
   const fodp::Dataset data = fodp::load_dataset(options.data);
@@ -20,7 +20,7 @@ int main() try {
 
   fodp::Trainer trainer(std::move(plan), data);
   const fodp::Result result = trainer.run({.evaluated = [](const fodp::Evaluation& e) {
-    std::printf("step %3ld  epsilon %.3f  test accuracy %.1f%%\n", e.step, e.epsilon, 100 * e.test_metric);
+    std::printf("step %3ld  epsilon so far %.3f  test accuracy %.1f%%\n", e.step, e.epsilon, 100 * e.test_metric);
   }});
 
   // A model of your own: a module and its forward.

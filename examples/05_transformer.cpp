@@ -66,17 +66,16 @@ int main() try {
         0, torch::from_blob(const_cast<std::int64_t*>(rows.data()), {static_cast<std::int64_t>(rows.size())}, torch::kLong));
   };
   namespace F = torch::nn::functional;
-  fodp::PrivateSteps steps(
-      *model,
-      [&](const at::Tensor& x, const at::Tensor& y) {
-        return F::cross_entropy(model->forward(x), y, F::CrossEntropyFuncOptions().reduction(torch::kNone));
-      },
-      {.count = inputs.size(0),
-       .gather =
-           [&](std::span<const std::int64_t> rows) {
-             return fodp::Batch{rows_of(inputs, rows), rows_of(targets, rows)};
-           }},
-      {.privacy = {.epsilon = 8, .delta = 1e-5, .sample_rate = .1, .steps = 150}, .data_name = "Debian's common licences"});
+  fodp::PrivateSteps steps(*model,
+                           [&](const at::Tensor& x, const at::Tensor& y) {
+                             return F::cross_entropy(model->forward(x), y, F::CrossEntropyFuncOptions().reduction(torch::kNone));
+                           },
+                           {.count = inputs.size(0),
+                            .gather =
+                                [&](std::span<const std::int64_t> rows) {
+                                  return fodp::Batch{rows_of(inputs, rows), rows_of(targets, rows)};
+                                }},
+                           {.privacy = {.epsilon = 8, .sample_rate = .1, .steps = 150}, .data_name = "Debian's common licences"});
   while (!steps.done()) {
     steps.set_gradients(steps.release(steps.clipped_sum(steps.sample())));
     optimizer.step();

@@ -5,6 +5,8 @@
 #include "fodp/accounting/calibrate.h"   // IWYU pragma: export
 #include "fodp/accounting/event.h"       // IWYU pragma: export
 #include "fodp/accounting/ledger.h"      // IWYU pragma: export
+#include "fodp/accounting/run_file.h"    // IWYU pragma: export
+#include "fodp/accounting/spending.h"    // IWYU pragma: export
 #include "fodp/base/schedule.h"          // IWYU pragma: export
 #include "fodp/base/state.h"             // IWYU pragma: export
 #include "fodp/base/version.h"           // IWYU pragma: export

@@ -11,6 +11,7 @@
 #include "fodp/gradients/linear.h"        // IWYU pragma: export
 #include "fodp/gradients/mixing.h"        // IWYU pragma: export
 #include "fodp/gradients/rms_norm.h"      // IWYU pragma: export
+#include "fodp/training/model_file.h"     // IWYU pragma: export
 #include "fodp/training/private_steps.h"  // IWYU pragma: export
 #include "fodp/training/run_directory.h"  // IWYU pragma: export
 #include "fodp/training/statement.h"      // IWYU pragma: export

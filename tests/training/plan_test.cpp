@@ -1,6 +1,7 @@
 #include "fodp/training/plan.h"
 
 #include <cmath>
+#include <regex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +9,14 @@
 #include "fodp/base/check.h"
 #include "fodp/mechanism/kernel.h"
 #include "fodp/training/run_directory.h"
+#include "fodp/training/statement.h"
 
 namespace fodp {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const DataSizes kPublished = {60000, 10000};
 
@@ -94,10 +98,42 @@ TEST(Plan, WarnsOfAWeakGuarantee) {
   EXPECT_THAT(make_plan(with_privacy({.epsilon = 11}), kPublished).warnings(), ::testing::ElementsAre(HasSubstr("above 10")));
 }
 
+TEST(Plan, DeltaFollowsFromTheNumberOfExamples) {
+  for (const auto& [examples, delta] : std::vector<std::pair<std::int64_t, double>>{
+           {1, 1e-1}, {2, 1e-2}, {10, 1e-2}, {11, 1e-3}, {1000, 1e-4}, {1001, 1e-5}, {60000, 1e-6}, {1000000, 1e-7}}) {
+    const Plan plan = make_plan(with_privacy({.noise_multiplier = 4, .sample_rate = 1, .steps = 1}), {examples, 10});
+    EXPECT_EQ(plan.delta(), delta) << examples;
+    EXPECT_TRUE(plan.derives("delta"));
+    EXPECT_TRUE(plan.privacy_warnings().empty()) << examples;
+    EXPECT_THAT(privacy_statement(plan), HasSubstr(fmt::format("the largest power of ten at most 1/(10 x {})", examples)));
+  }
+  const Plan given = make_plan(with_privacy({.delta = 1e-6}), kPublished);
+  EXPECT_FALSE(given.derives("delta"));
+  EXPECT_THAT(privacy_statement(given), Not(HasSubstr("power of ten")));
+}
+
+TEST(Plan, WarningsOfPrivacyAreInTheStatement) {
+  const auto warned = [](PrivacyOptions privacy, const DataSizes& sizes) {
+    const Plan plan = make_plan(with_privacy(privacy), sizes);
+    std::string words = privacy_statement(plan);
+    for (std::size_t at = words.find('\n'); at != std::string::npos; at = words.find('\n')) words.replace(at, 1, "");
+    words = std::regex_replace(words, std::regex(" +"), " ");
+    for (const std::string& warning : plan.privacy_warnings()) EXPECT_THAT(words, HasSubstr(warning));
+    EXPECT_EQ(plan.privacy_warnings(), plan.warnings());
+    return plan.privacy_warnings();
+  };
+  EXPECT_THAT(warned({.delta = 1e-3}, {1000, 10}), ElementsAre(HasSubstr("delta 0.001 is not below 1/1000 examples")));
+  EXPECT_THAT(warned({.delta = 9e-4}, {1000, 10}), ElementsAre(HasSubstr("delta 9e-04 is not well below 1/1000 examples")));
+  EXPECT_THAT(warned({.delta = 1e-4}, {1000, 10}), ElementsAre(HasSubstr("delta 1e-04 is not well below")));
+  EXPECT_THAT(warned({.delta = 9e-5}, {1000, 10}), ElementsAre());
+  EXPECT_THAT(warned({.epsilon = 11}, {1000, 10}), ElementsAre(HasSubstr("above 10")));
+  EXPECT_EQ(warned({.epsilon = 11, .delta = .1}, {1000, 10}).size(), 2u);
+}
+
 TEST(Plan, ResolvedOptionsLeaveNothingOpenThatApplies) {
   const nlohmann::ordered_json config = config_json(make_plan({}, kPublished));
   for (const char* name : {"lr", "noise_multiplier", "epsilon", "sample_rate", "lot", "steps", "epochs", "init_seed", "eval_every",
-                           "train_size", "beta", "kappa", "zeta", "threads"})
+                           "train_size", "delta", "beta", "kappa", "zeta", "threads"})
     EXPECT_TRUE(config.at(name).is_number()) << name;
 }
 

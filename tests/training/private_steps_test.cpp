@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // 40 rows of three numbers; the target is a linear function of them.
 struct Problem {
@@ -97,6 +98,32 @@ TEST(PrivateSteps, TheBudgetIsNeverExceededHoweverManyStepsAreAsked) {
   EXPECT_THROW(steps.step(), PrivacyError);
   EXPECT_LE(steps.epsilon(), 1);
   EXPECT_THAT(steps.statement(), AllOf(HasSubstr("one row of the training data (40"), HasSubstr("NOT PRIVATE")));
+}
+
+TEST(PrivateSteps, EpsilonHoldsWheneverTheLoopIsLeft) {
+  const Problem problem;
+  nn::Linear net(3, 1);
+  PrivateSteps steps(*net, squared_error(net), problem.rows(), quick());
+  const double planned = steps.plan().spent().epsilon;
+  EXPECT_EQ(steps.epsilon(), planned);
+  EXPECT_EQ(steps.epsilon_if_stop_was_fixed(), 0);
+  double before = 0;
+  for (int i = 0; i < 4; ++i) {
+    steps.step();
+    EXPECT_EQ(steps.epsilon(), planned);
+    EXPECT_GT(steps.epsilon_if_stop_was_fixed(), before);
+    EXPECT_LT(before = steps.epsilon_if_stop_was_fixed(), planned);
+  }
+  EXPECT_THAT(steps.statement(), AllOf(HasSubstr("(" + upper_text(planned)), HasSubstr("Stopped early"), HasSubstr(upper_text(before)),
+                                       HasSubstr("did not depend")));
+  steps.step();
+  EXPECT_EQ(steps.epsilon(), planned);
+  EXPECT_EQ(steps.epsilon_if_stop_was_fixed(), planned);
+  EXPECT_THAT(steps.statement(), Not(HasSubstr("did not depend")));
+  steps.step();  // there is no budget that would refuse it
+  EXPECT_GT(steps.epsilon(), planned);
+  EXPECT_EQ(steps.epsilon_if_stop_was_fixed(), steps.epsilon());
+  EXPECT_THAT(steps.statement(), HasSubstr("Beyond plan"));
 }
 
 // Correlated noise covers a record that takes part once in a cycle. Two lots drawn at one turn are of the same records.

@@ -20,6 +20,7 @@ TEST(PythonModels, TheLinesOfTheDocsLoadEveryModel) {
   const std::filesystem::path source = FODP_SOURCE_DIR;
   const auto folder = std::filesystem::temp_directory_path() / ("fodp_python_models_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
+  torch::manual_seed(1);
   const InputShape grey{1, 28, 28, 10}, colour{3, 32, 32, 100};
   const std::tuple<ModelKind, Activation, InputShape, const char*> cases[] = {
       {ModelKind::mlp, Activation::relu, grey, "mlp(784, 10, activation=nn.ReLU)"},

@@ -45,10 +45,12 @@ TestResult evaluate(const Model& model, const Rows& test, const Objective& objec
     for (std::int64_t b = first; b < last; ++b) {
       std::vector<std::int64_t> rows(std::min(kRows, test.count() - b * kRows));
       std::iota(rows.begin(), rows.end(), b * kRows);
-      const Batch batch = test.gather(rows);
-      const at::Tensor outputs = in_user_code("evaluating test rows", batch, [&] { return model.forward(batch.inputs); });
-      losses[b] = objective.row_losses(outputs, batch.targets).sum(at::kDouble).item<double>();
-      sums[b] = objective.sums(outputs, batch.targets);
+      const Batch batch = in_user_code("fetching test rows", {}, [&] { return test.gather(rows); });
+      in_user_code("evaluating test rows", batch, [&] {
+        const at::Tensor outputs = model.forward(batch.inputs);
+        losses[b] = objective.row_losses(outputs, batch.targets).sum(at::kDouble).item<double>();
+        sums[b] = objective.sums(outputs, batch.targets);
+      });
     }
   });
   const double count = static_cast<double>(test.count());

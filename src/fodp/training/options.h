@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fodp/accounting/accountant.h"
+#include "fodp/accounting/spending.h"
 #include "fodp/base/fields.h"
 #include "fodp/data/dataset.h"
 #include "fodp/gradients/clip.h"
@@ -24,7 +25,7 @@ namespace fodp {
 struct PrivacyOptions {
   std::optional<double> epsilon;
   std::optional<Schedule> noise_multiplier;
-  double delta = 1e-5;
+  std::optional<double> delta;
   std::optional<Schedule> sample_rate;
   std::optional<double> lot;
   std::optional<std::int64_t> steps;
@@ -43,7 +44,8 @@ struct PrivacyOptions {
               "sigma: noise over the clip norm, instead of `epsilon`; 0 trains without privacy. 1.2:.8 goes linearly over the steps, "
               "1.2,1,.8 in equal parts",
               between(0, 1e6)),
-        field("delta", &Self::delta, "chance that the guarantee fails; well below 1/examples", strictly_between(0, 1)),
+        field("delta", &Self::delta, "chance that the guarantee fails; well below 1/examples", strictly_between(0, 1),
+              "the largest power of ten at most 1/(10 x examples)"),
         field("sample-rate", &Self::sample_rate, "q: the chance of each example to be in a step's lot; .01:.03 and .01,.02,.03 as above",
               above_up_to(0, 1), number_text(kUsualSampleRate)),
         field("lot", &Self::lot, "expected examples per step, instead of `sample-rate`", above(0)),
@@ -100,6 +102,9 @@ struct PrivateOptions {
   std::optional<std::int64_t> insecure_seed;    // repeatable noise and sampling: not private
   bool insecure_diagnostics = false;            // un-noised views of the training data: not private
   std::string data_name = "the training data";  // what the privacy statement calls it
+  // What earlier runs on the same rows have cost, such as the one whose parameters this one starts from (model_file.h,
+  // accounting/run_file.h): it counts against the budget, and the guarantee is for all together.
+  std::vector<Spending> spent = {};
 
   // InputError for a name that is none, or a text that is not allowed.
   void set(std::string_view option, std::string_view text);
@@ -116,22 +121,53 @@ struct PrivateOptions {
   }
 };
 
+// Names of files, in text one a line.
+struct FileNames {
+  std::vector<std::string> names;
+};
+
+template <>
+struct FieldText<FileNames> {
+  static FileNames parse(std::string_view text, std::string_view where, const Range& range);
+  static std::string print(const FileNames& files);
+  static FieldValue value(const FileNames& files) { return files.names.empty() ? FieldValue() : FieldValue(print(files)); }
+};
+
 struct RunOptions {
   std::optional<std::string> init;
+  bool init_public = false;
+  FileNames spent;
   std::optional<std::int64_t> init_seed;
   std::optional<std::string> save;
   std::optional<std::string> out;
+  std::optional<std::string> resume;
+  std::optional<std::int64_t> checkpoint_every;
   std::optional<std::int64_t> eval_every;
   bool dry_run = false;
 
   static auto fields() {
     using Self = RunOptions;
     return std::tuple{
-        field("init", &Self::init, "start from these parameters: a .pt or .safetensors state dict"),
+        field("init", &Self::init,
+              "start from these parameters: a .pt or .safetensors state dict; what a file of fodp's says that they cost is spent first"),
+        field("init-public", &Self::init_public,
+              "declare that the parameters of `init` owe nothing to the training rows: they cost nothing"),
+        field("spent", &Self::spent,
+              "what an earlier run on the same rows cost is spent first, and `epsilon` is the budget of all together: a summary.json, a "
+              "list of "
+              "events or a run directory; may be repeated"),
         field("init-seed", &Self::init_seed, "start from PyTorch's initial values under this seed", between(0, 9007199254740992.0),
               "drawn"),
         field("save", &Self::save, "write the trained parameters here: .pt or .safetensors"),
-        field("out", &Self::out, "the run directory: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt"),
+        field("out", &Self::out,
+              "the run directory: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint; it is "
+              "made "
+              "for you alone, and one that is there already keeps its permissions"),
+        field("resume", &Self::resume,
+              "go on with the interrupted run in this directory, and with no other option but `threads`, "
+              "`physical-batch`, `quiet` and `json`"),
+        field("checkpoint-every", &Self::checkpoint_every, "steps between two savings of the run in `out`", between(1, 1e9),
+              "about a minute"),
         field("eval-every", &Self::eval_every, "steps between evaluations on the test set", between(1, 1e9), "an epoch"),
         field("dry-run", &Self::dry_run, "print the plan and its cost; read no row of the data"),
     };

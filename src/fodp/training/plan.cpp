@@ -13,12 +13,20 @@
 #include "fodp/base/fields_json.h"
 #include "fodp/base/sha256.h"
 #include "fodp/noise/lattice.h"
+#include "fodp/training/model_file.h"
 #include "fodp/training/threads.h"
 
 namespace fodp {
 namespace {
 
 void check_not_both(bool a, bool b, const char* text) { check_input(!(a && b), "{}: give one of them", text); }
+
+// The largest power of ten at most 1/(10 x examples), as the double nearest to its text.
+double usual_delta(std::int64_t examples) {
+  int digits = 1;
+  for (std::uint64_t power = 1; power < static_cast<std::uint64_t>(examples); power *= 10) ++digits;
+  return parse_number(fmt::format("1e-{}", digits), "`delta`", strictly_between(0, 1));
+}
 
 // What sums of a run cost, at its noise, asked of the mechanism that will release them, and what else the method asks for.
 Events events_of(const Stages& stages, const RunContext& context) {
@@ -49,6 +57,11 @@ Events events_of(const Stages& stages, const RunContext& context) {
   return events;
 }
 
+Events one_after_the_other(Events first, const Events& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 }  // namespace
 
 class Planner {
@@ -74,6 +87,8 @@ class Planner {
     resolve_clipping();
     resolve_sampling();
     resolve_stages();
+    resolve_delta();
+    resolve_earlier();
     resolve_noise();
     plan_.parts_ = make_parts(plan_.stages_, plan_.context_);
     resolve_rest();
@@ -138,6 +153,19 @@ class Planner {
     plan_.stages_.check(context);
   }
 
+  void resolve_delta() {
+    std::optional<double>& delta = plan_.options_.privacy.delta;
+    if (delta) return;
+    delta = usual_delta(plan_.train_examples());
+    plan_.derived_.push_back("delta");
+  }
+
+  void resolve_earlier() {
+    plan_.earlier_ = earlier_runs(plan_.options_);
+    const Events& events = plan_.earlier_.events;
+    if (!events.empty()) plan_.spent_before_ = make_accountant(plan_.options_.privacy.accountant)->epsilon(events, plan_.delta());
+  }
+
   Events events_at(const Schedule& noise_multiplier) const {
     RunContext context = plan_.context_;
     context.noise_multiplier = noise_multiplier;
@@ -148,16 +176,31 @@ class Planner {
     PrivacyOptions& privacy = plan_.options_.privacy;
     if (!privacy.epsilon) privacy.epsilon = PrivacyOptions::kUsualEpsilon;
     plan_.derived_.push_back("noise_multiplier");
-    plan_.budget_ = Budget{*privacy.epsilon, privacy.delta};
+    const Budget budget{*privacy.epsilon, plan_.delta()};
+    // After a run without noise no budget holds any more. The run says that it is not private; its own steps get the noise they would have.
+    const bool lost = std::isinf(plan_.spent_before_.epsilon);
+    if (!lost) plan_.budget_ = budget;
+    check_privacy(lost || plan_.spent_before_.epsilon < budget.epsilon, "{}", spent_already(budget));
+    const Events before = lost ? Events() : plan_.earlier_.events;
     try {
       plan_.context_.noise_multiplier =
-          calibrate_noise_multiplier([&](double sigma) { return events_at(sigma); }, *plan_.budget_, accountant).noise_multiplier;
+          calibrate_noise_multiplier([&](double sigma) { return one_after_the_other(before, events_at(sigma)); }, budget, accountant)
+              .noise_multiplier;
     } catch (const InputError& error) {
+      check_privacy(before.empty(), "{}; {}", error.what(), spent_already(budget));
       if (plan_.method().other_noise.empty()) throw;
       throw InputError(fmt::format("{} ({}'s other query takes its share: a larger `{}` makes it cheaper)", error.what(),
                                    plan_.method().name, plan_.method().other_noise));
     }
     privacy.noise_multiplier = plan_.noise_multiplier();
+  }
+
+  std::string spent_already(const Budget& budget) const {
+    return fmt::format(
+        "of the budget of epsilon {} at delta {}, earlier runs on these rows have spent epsilon {} ({}): allow a larger `epsilon`, start "
+        "from "
+        "other parameters or train on other rows; for parameters that owe nothing to these rows there is `init-public`",
+        number_text(budget.epsilon), number_text(budget.delta), upper_text(plan_.spent_before_.epsilon), plan_.earlier_.names);
   }
 
   void take_noise(const Schedule& noise_multiplier) {
@@ -178,9 +221,10 @@ class Planner {
       take_noise(*privacy.noise_multiplier);
     else
       calibrate(*accountant);
-    plan_.events_ = events_of(plan_.stages_, plan_.context_);
-    plan_.spent_ = accountant->epsilon(plan_.events_, privacy.delta);
-    plan_.spent_ideal_ = accountant->epsilon(ideal(plan_.events_), privacy.delta);
+    plan_.own_events_ = events_of(plan_.stages_, plan_.context_);
+    plan_.events_ = one_after_the_other(plan_.earlier_.events, plan_.own_events_);
+    plan_.spent_ = accountant->epsilon(plan_.events_, plan_.delta());
+    plan_.spent_ideal_ = accountant->epsilon(ideal(plan_.events_), plan_.delta());
     plan_.context_.largest_effective_noise = plan_.stages_.release->make(plan_.context_)->schedule().largest_effective();
     plan_.stages_.check(plan_.context_);
   }
@@ -204,6 +248,7 @@ class Planner {
     if (plan_.noiseless()) plan_.insecure_.push_back("noise-multiplier 0: no noise hides the training data");
     if (options.insecure_seed) plan_.insecure_.push_back("insecure-seed: whoever knows the seed can remove the noise");
     if (options.insecure_diagnostics) plan_.insecure_.push_back("insecure-diagnostics: un-noised views of the training data are reported");
+    for (const std::string& reason : plan_.earlier_.insecure) plan_.insecure_.push_back(reason);
   }
 
   // Options of stages that were set, before any default is filled in.
@@ -226,17 +271,30 @@ class Planner {
     }
   }
 
-  void find_warnings() {
-    std::vector<std::string>& warnings = plan_.warnings_;
-    const double delta = plan_.options_.privacy.delta;
-    if (delta >= 1 / static_cast<double>(plan_.train_examples()))
+  void find_privacy_warnings() {
+    std::vector<std::string>& warnings = plan_.privacy_warnings_;
+    const double delta = plan_.delta(), records_lost = delta * static_cast<double>(plan_.train_examples());
+    if (records_lost >= 1)
       warnings.push_back(
-          fmt::format("delta {} is not below 1/{} examples: it allows a mechanism that publishes one record outright; choose a smaller "
-                      "`delta`",
+          fmt::format("delta {} is not below 1/{} examples: it allows a mechanism that publishes one record outright; choose a smaller one",
                       number_text(delta), plan_.train_examples()));
-    if (plan_.spent_.epsilon > 10 && !plan_.noiseless())
+    else if (records_lost >= .1 && !plan_.derives("delta"))  // the default may be a tenth of 1/examples, and is no more
+      warnings.push_back(fmt::format("delta {} is not well below 1/{} examples: a tenth of that or less is usual; choose a smaller one",
+                                     number_text(delta), plan_.train_examples()));
+    if (plan_.spent_.epsilon > 10 && !plan_.noiseless() && !std::isinf(plan_.spent_before_.epsilon))
       warnings.push_back(fmt::format(
           "epsilon {:.4g} is above 10: a weak guarantee; more noise, fewer steps or a smaller sample rate lower it", plan_.spent_.epsilon));
+    const std::optional<StartedFrom>& start = plan_.earlier_.started_from;
+    if (start && start->cost == StartCost::unknown)
+      warnings.push_back(fmt::format(
+          "the training starts from {}, which does not say what its parameters cost: the guarantee holds only if these training "
+          "rows had no part in them",
+          start->file));
+  }
+
+  void find_warnings() {
+    find_privacy_warnings();
+    std::vector<std::string>& warnings = plan_.warnings_ = plan_.privacy_warnings_;
     const Chosen& chosen = plan_.context_.chosen;
     for (std::string_view option : set_)
       if (!plan_.stages_.reads(option))
@@ -252,6 +310,7 @@ class Planner {
 std::uint64_t Plan::fingerprint() const {
   std::string text =
       fmt::format("{} rows, {} parameters, {} steps, {};", train_examples(), parameters(), steps(), events_to_json(events_).dump());
+  for (const Spending& run : earlier_.runs) text += fmt::format("after {};", events_to_json(run.events).dump());
   stages_.for_each([&](std::string_view stage, const auto& entry) { text += fmt::format("{} {};", stage, entry.name); });
   PrivateOptions options = options_;
   options.speed = {}, options.insecure_seed = {}, options.insecure_diagnostics = false;
@@ -264,6 +323,8 @@ std::uint64_t Plan::fingerprint() const {
   return number;
 }
 
+bool Plan::derives(std::string_view option) const { return std::ranges::find(derived_, option) != derived_.end(); }
+
 std::int64_t Plan::block_rows() const { return std::min(options_.speed.physical_batch, train_examples()); }
 
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
@@ -272,7 +333,9 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   TrainOptions named = options;
   named.data_name = options.data.data;
   const DataFacts facts{sizes, {format.channels, format.height, format.width}};
-  return Planner(named, facts, *make_model(options.model, shape).module, enum_name(options.model.model)).plan();
+  const Model model = make_model(options.model, shape);
+  if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost
+  return Planner(named, facts, *model.module, enum_name(options.model.model)).plan();
 }
 
 Plan make_plan(const TrainOptions& options, const DataFacts& data, const torch::nn::Module& model) {

@@ -12,6 +12,7 @@
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/ledger.h"
 #include "fodp/gradients/parameters.h"
+#include "fodp/training/earlier_runs.h"
 #include "fodp/training/options.h"
 #include "fodp/training/stages.h"
 
@@ -52,13 +53,21 @@ class Plan {
   double slack() const { return context_.slack; }  // of the sensitivity, for finite precision; no speed option changes it
   std::int64_t block_rows() const;                 // the most rows at once
 
+  std::int64_t cycle() const { return parts_.mechanisms.front()->cycle(); }  // how many lots one event pays for; 1 but for correlated noise
   const NoiseSchedule& noise() const { return parts_.mechanisms.front()->schedule(); }
-  const Events& events() const { return events_; }  // of the whole run
+  const EarlierRuns& earlier() const { return earlier_; }      // what was spent on the same rows before
+  const Spent& spent_before() const { return spent_before_; }  // by them
+  const Events& own_events() const { return own_events_; }     // of this run's steps
+  const Events& events() const { return events_; }             // of earlier runs and this one
+  double delta() const { return *options_.privacy.delta; }
   const Spent& spent() const { return spent_; }
   const Spent& spent_ideal() const { return spent_ideal_; }  // in exact arithmetic
   const std::optional<Budget>& budget() const { return budget_; }
   const std::vector<std::string>& insecure() const { return insecure_; }  // why the run is not private; empty if it is
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }  // all of them, those of privacy first
+  // What makes the guarantee weaker than its reader may think. The privacy statement has them, too, and they name no option.
+  const std::vector<std::string>& privacy_warnings() const { return privacy_warnings_; }
+  bool derives(std::string_view option) const;  // whether the option, as config.json spells it, followed from others
   const std::vector<std::string>& derived() const { return derived_; }  // options that followed from others
   const std::vector<std::string>& filled() const { return filled_; }    // options of stages that nobody gave: they follow from the rest
   bool is_private() const { return insecure_.empty(); }
@@ -78,10 +87,11 @@ class Plan {
   DataSizes sizes_{};
   std::string model_;
   RunParts parts_;
-  Events events_;
-  Spent spent_, spent_ideal_;
+  EarlierRuns earlier_;
+  Events own_events_, events_;
+  Spent spent_before_, spent_, spent_ideal_;
   std::optional<Budget> budget_;
-  std::vector<std::string> insecure_, warnings_, derived_, filled_;
+  std::vector<std::string> insecure_, warnings_, privacy_warnings_, derived_, filled_;
 };
 
 // InputError for options that do not go together or a budget that no noise meets.

@@ -9,9 +9,11 @@
 #include "fodp/base/check.h"
 #include "fodp/data/sampling.h"
 #include "fodp/gradients/mixing.h"
+#include "fodp/gradients/row_format.h"
 #include "fodp/gradients/tape.h"
 #include "fodp/gradients/user_code.h"
 #include "fodp/mechanism/gaussian.h"
+#include "fodp/training/private_run.h"
 #include "fodp/training/statement.h"
 #include "fodp/training/threads.h"
 
@@ -36,85 +38,64 @@ DataFacts facts_of(const TrainingRows& rows) {
 
 }  // namespace
 
-struct PrivateSteps::Run {
-  Run(torch::nn::Module& model, RowLosses losses, TrainingRows training_rows, Plan made)
-      : plan(std::move(made)),
-        parts(plan.parts_),
-        rows(std::move(training_rows)),
-        key(run_key(plan.options())),
-        noise(key, Purpose::noise),
-        acceptance(key, Purpose::acceptance),
-        sampler(rows.count, plan.block_rows(), RandomStream(key, Purpose::sampling)),
-        parameters(model),
-        clipper(model, parameters, std::move(losses), *parts.clipping, plan.options().clip.grouping(), kMostBlockRows),
-        accountant(make_accountant(plan.options().privacy.accountant)),
-        ledger(plan.budget() ? std::make_unique<Ledger>(*plan.budget(), *accountant) : std::make_unique<Ledger>()),
-        parallel(by_threads()) {
-    check_input(rows.count == plan.train_examples(), "the plan is for {} training examples, the data has {}", plan.train_examples(),
-                rows.count);
-    check_input(parameters.size() == plan.parameters(), "the plan is for {} trainable parameters, the model has {}", plan.parameters(),
-                parameters.size());
-    check_privacy(clipper.slack() <= plan.slack(), "the plan's slack {} is below the run's {}", plan.slack(), clipper.slack());
-    check_rows_do_not_mix(clipper, model, row_zero(rows), rows.sample);
-    ledger->plan(plan.events());
-    if (plan.options().insecure_diagnostics)
-      for (const auto& mechanism : parts.mechanisms) mechanism->keep_insecure_parts();
-  }
+PrivateSteps::Run::Run(torch::nn::Module& model, RowLosses losses, TrainingRows training_rows, Plan made)
+    : plan(std::move(made)),
+      parts(plan.parts_),
+      rows(std::move(training_rows)),
+      key(run_key(plan.options())),
+      noise(key, Purpose::noise),
+      acceptance(key, Purpose::acceptance),
+      sampler(rows.count, plan.block_rows(), RandomStream(key, Purpose::sampling)),
+      parameters(model),
+      clipper(model, parameters, std::move(losses), *parts.clipping, plan.options().clip.grouping(), kMostBlockRows),
+      accountant(make_accountant(plan.options().privacy.accountant)),
+      ledger(plan.budget() ? std::make_unique<Ledger>(*plan.budget(), *accountant) : std::make_unique<Ledger>()),
+      parallel(by_threads()) {
+  check_input(rows.count == plan.train_examples(), "the plan is for {} training examples, the data has {}", plan.train_examples(),
+              rows.count);
+  check_input(parameters.size() == plan.parameters(), "the plan is for {} trainable parameters, the model has {}", plan.parameters(),
+              parameters.size());
+  check_privacy(clipper.slack() <= plan.slack(), "the plan's slack {} is below the run's {}", plan.slack(), clipper.slack());
+  check_fetching(model);
+  ledger->spent_before(plan.earlier().events);
+  ledger->plan(plan.own_events());
+  if (plan.options().insecure_diagnostics)
+    for (const auto& mechanism : parts.mechanisms) mechanism->keep_insecure_parts();
+}
 
-  Plan plan;
-  RunParts& parts;  // the plan's
-  TrainingRows rows;
-  RunKey key;
-  RandomStream noise, acceptance;
-  PoissonSampler sampler;
-  FlatParameters parameters;
-  Clipper clipper;
-  std::unique_ptr<Accountant> accountant;
-  std::unique_ptr<Ledger> ledger;
-  ParallelFor parallel;
+// From here on every batch that is fetched has the format of row 0.
+void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
+  const Batch first = row_zero(rows);
+  const RowFormat format(first);
+  check_input(!rows.sample || format.fits(*rows.sample), "the sample rows have other shapes or types than the training rows");
+  rows.gather = checked_gather(std::move(rows.gather), format);
+  check_rows_are_fetched_alone(rows.gather, rows.count, rows.random_rows);
+  if (rows.random_rows)
+    warnings.push_back(
+        "rows were not checked: they are changed at random when they are fetched (random_rows), which is private only if "
+        "the change of a row depends on no other row");
+  check_rows_do_not_mix(clipper, model, first, rows.sample);
+}
 
-  std::optional<Charge> charge;  // of the rows that the last sum was made of
-  std::uint64_t charged_ticket = 0;
-  std::int64_t sums_released = 0;
-  std::uint64_t lots_drawn = 0;
-  bool in_step = false;
-  std::vector<float> moved_from;  // the parameters, while they are moved
-  at::Tensor gradients;           // flat; the parameters' .grad are views of it
-  ClipDiagnostics insecure_clip;
-
-  std::int64_t queries() const { return plan.method().sums_per_step; }
-  // The step that the next sum belongs to, from 0; beyond the plan, the last one's numbers go on.
-  std::int64_t present_step() const { return std::min(sums_released / queries(), plan.steps() - 1); }
-  // The step that the last sum belonged to.
-  std::int64_t released_step() const { return std::min(std::max<std::int64_t>(0, sums_released - 1) / queries(), plan.steps() - 1); }
-  std::span<const float> unmoved() { return moved_from.empty() ? std::span<const float>(parameters.values()) : moved_from; }
-
-  void check_own(const Draw& draw) const {
-    check_privacy(draw.source == sampler.id(), "these rows were drawn by another run: its ledger would not know of their release");
-  }
-
-  void end_of_step() {
-    if (parts.average) parts.average->add(parameters.values());
-  }
-
-  void state(StateVisitor& visit) {
-    std::uint64_t of_plan = plan.fingerprint();
-    visit("plan", of_plan);
-    check_input(of_plan == plan.fingerprint(), "this state is of a run with another plan: other options, rows or costs");
-    visit("parameters", parameters.values());
-    visit.part("method", *parts.method);
-    visit.part("clipping", *parts.clipping);
-    for (std::size_t i = 0; i < parts.mechanisms.size(); ++i) visit.part("mechanism" + std::to_string(i), *parts.mechanisms[i]);
-    if (parts.filter) visit.part("filter", *parts.filter);
-    visit.part("update", *parts.update);
-    if (parts.average) visit.part("average", *parts.average);
-    visit.part("ledger", *ledger);
-    visit("sums_released", sums_released);
-    visit("lots_drawn", lots_drawn);
-    visit("charged_ticket", charged_ticket);
-    ledger->charge_state(visit, charge);
-  }
-};
+void PrivateSteps::Run::state(StateVisitor& visit) {
+  std::uint64_t of_plan = plan.fingerprint();
+  visit("plan", of_plan);
+  check_input(of_plan == plan.fingerprint(), "this state is of a run with another plan: other options, rows or costs");
+  visit("name.high", name.high);
+  visit("name.low", name.low);
+  visit("parameters", parameters.values());
+  visit.part("method", *parts.method);
+  visit.part("clipping", *parts.clipping);
+  for (std::size_t i = 0; i < parts.mechanisms.size(); ++i) visit.part("mechanism" + std::to_string(i), *parts.mechanisms[i]);
+  if (parts.filter) visit.part("filter", *parts.filter);
+  visit.part("update", *parts.update);
+  if (parts.average) visit.part("average", *parts.average);
+  visit.part("ledger", *ledger);
+  visit("sums_released", sums_released);
+  visit("lots_drawn", lots_drawn);
+  visit("charged_ticket", charged_ticket);
+  ledger->charge_state(visit, charge);
+}
 
 PrivateSteps::PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const PrivateOptions& options)
     : PrivateSteps(model, std::move(losses), rows, make_plan(TrainOptions{options, {}, {}, {}}, facts_of(rows), model)) {}
@@ -126,7 +107,9 @@ PrivateSteps::PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingR
   run_ = std::make_unique<Run>(model, std::move(losses), std::move(rows), std::move(plan));
 }
 
-PrivateSteps::~PrivateSteps() = default;
+PrivateSteps::~PrivateSteps() {
+  if (run_) run_->close_ledger();
+}
 
 bool PrivateSteps::done() const { return run_->sums_released >= run_->plan.steps() * run_->queries(); }
 
@@ -243,37 +226,17 @@ void PrivateSteps::set_gradients(const Release& release) {
 }
 
 const Plan& PrivateSteps::plan() const { return run_->plan; }
+std::string PrivateSteps::name() const { return run_->name.text(); }
 const Events& PrivateSteps::events() const { return run_->ledger->events(); }
-double PrivateSteps::epsilon() const { return run_->accountant->epsilon(events(), plan().options().privacy.delta).epsilon; }
+Guarantee PrivateSteps::guarantee() const { return fodp::guarantee(plan(), *run_->ledger, *run_->accountant); }
+double PrivateSteps::epsilon() const { return guarantee().spent.epsilon; }
+double PrivateSteps::epsilon_if_stop_was_fixed() const { return guarantee().epsilon_if_stop_was_fixed; }
+const std::vector<std::string>& PrivateSteps::run_warnings() const { return run_->warnings; }
 
 std::string PrivateSteps::statement() const {
-  const double ideal_epsilon = run_->accountant->epsilon(ideal(events()), plan().options().privacy.delta).epsilon;
-  return privacy_statement(plan(), {.events = events(), .epsilon = epsilon(), .epsilon_ideal = ideal_epsilon});
-}
-
-State PrivateSteps::state() const {
-  check_input(!run_->in_step && run_->moved_from.empty(), "the state of a run can be taken between steps only");
-  State state;
-  StateVisitor visit = StateVisitor::saving(state, plan().options().insecure_seed.has_value());
-  run_->state(visit);
-  return state;
-}
-
-void PrivateSteps::load_state(const State& state) {
-  check_privacy(run_->ledger->count() == 0 && run_->lots_drawn == 0,
-                "a state is loaded before the first step only: this run has drawn rows already, and would draw the same noise again");
-  const State before = this->state();
-  const auto load = [&](const State& from) {
-    StateVisitor visit = StateVisitor::loading(from, plan().options().insecure_seed.has_value());
-    run_->state(visit);
-    visit.check_all_taken();
-  };
-  try {
-    load(state);
-  } catch (...) {
-    load(before);  // nothing of another run stays, such as parameters whose cost this ledger does not know
-    throw;
-  }
+  StatementFacts facts = facts_of(plan(), guarantee());
+  facts.warnings = run_warnings();
+  return privacy_statement(plan(), facts);
 }
 
 PrivateSteps::InsecureDiagnostics PrivateSteps::insecure_diagnostics() const {

@@ -4,7 +4,7 @@
 //   fodp::PrivateSteps steps(*model,
 //       [&](const at::Tensor& x, const at::Tensor& y) { return cross_entropy(model->forward(x), y); },   // one loss per row
 //       {.count = n, .gather = [&](std::span<const std::int64_t> rows) { return Batch{...}; }},
-//       {.privacy = {.epsilon = 3, .delta = 1e-5, .sample_rate = .01, .steps = 500}, .update = {.lr = .5}});
+//       {.privacy = {.epsilon = 3, .sample_rate = .01, .steps = 500}, .update = {.lr = .5}});
 //   while (!steps.done()) steps.step();                                        // or sample, clipped_sum, release, update by hand
 //   std::cout << steps.statement();
 //
@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,22 +20,35 @@
 #include "fodp/accounting/ledger.h"
 #include "fodp/base/state.h"
 #include "fodp/gradients/clip.h"
+#include "fodp/training/guarantee.h"
 #include "fodp/training/plan.h"
 
 namespace fodp {
 
 // Training data: how many rows there are, and how to fetch some of them by number. The number of rows is public.
+//
+// What is fetched for a row must depend on that row alone, and all rows have one shape, which is public. Pad each row to a fixed length and
+// cut what is longer; never pad to the longest row of a batch, nor standardise a batch, since one row would then change what all others
+// give. Every batch is compared with the shapes and types of row 0, and some rows are fetched alone and together before training
+// (gradients/row_format.h). A batch that differs is refused with a PrivacyError.
+//
+// A row that `gather`, the model or the loss throws for, such as one with a label out of range, contributes zero by itself, and nothing
+// tells of it (gradients/row_by_row.h). Check what is public about the data, such as the range of labels, before training.
 struct TrainingRows {
   std::int64_t count;
   Gather gather;  // called from several threads at once, as the model's forward and the loss are (speed.threads = 1 avoids it)
   // Public rows of the same shapes, at least two that differ, for the check that rows do not mix (gradients/mixing.h). Made-up ones if
   // none.
   std::optional<Batch> sample = {};
+  // True if `gather` changes rows at random, as augmentation does. This declares that the random change of a row depends on no other row.
+  // Rows alone and together are then compared by their shapes only, and PrivateSteps::run_warnings() says so.
+  bool random_rows = false;
 };
 
 class PrivateSteps : public Step {
  public:
-  // PrivacyError if the model cannot be trained privately, by name; also if made-up rows of the shape of row 0 mix (gradients/mixing.h).
+  // PrivacyError if the model cannot be trained privately, by name; also if made-up rows of the shape of row 0 mix (gradients/mixing.h), or
+  // if what is fetched for a row depends on other rows (gradients/row_format.h).
   // The model must outlive this; its parameters are moved into one vector, so move or load it before. Sets torch's number of threads.
   PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const PrivateOptions& options);
   PrivateSteps(torch::nn::Module& model, RowLosses losses, TrainingRows rows, Plan plan);
@@ -67,15 +81,41 @@ class PrivateSteps : public Step {
   }
 
   const Plan& plan() const;
-  const Events& events() const;  // charged so far
-  double epsilon() const;        // spent so far, at the plan's delta
-  std::string statement() const;
+  // The identity of this run, 32 hexadecimal digits, by which files that tell its cost are known to speak of one run. A run that goes on
+  // from a state has the identity of the run that the state is of.
+  std::string name() const;
+  const Events& events() const;  // charged so far, after what was spent before
+  // What holds at the plan's delta whenever the loop is left, for whatever reason: the epsilon of the whole plan, or of what was charged
+  // where that is more.
+  double epsilon() const;
+  // The epsilon of what was charged so far. It holds only if the number of steps does not depend on anything computed from the training
+  // data, such as a test result of the model or a look at its parameters.
+  double epsilon_if_stop_was_fixed() const;
+  Guarantee guarantee() const;    // both of them, and what they are computed from
+  std::string statement() const;  // has both, with the condition
+  // What could not be checked about the rows of this run. The statement has it, too.
+  const std::vector<std::string>& run_warnings() const;
+
+  // A run that outlives its process. keep_ledger() writes every charge to this file before its release is made; whatever happens then, what
+  // was spent is on record (accounting/ledger_file.h). A file that is there already is this run's own from before, and all that it has
+  // charged counts as spent. InputError if it is of another plan or another process uses it, PrivacyError if it is damaged, BudgetError if
+  // the budget is spent.
+  void keep_ledger(const std::filesystem::path& file, const std::string& data_fingerprint = {});
+  // Saves the run between two steps, whole or not at all, with `more` for the caller's own values. Keeps a ledger beside it, under the same
+  // name with ".ledger", unless one is kept already: what is charged from here on is not lost with the process.
+  void save(const std::filesystem::path& file, const State& more = {});
+  // Goes on from there, before the first step of a new run of the same plan, model and data; returns the caller's own values. The ledger
+  // must lie beside the file, or where `ledger` says. Randomness is fresh: steps that are done again because they came after the save are
+  // charged again, and the run ends earlier where the budget does not allow that (step() throws BudgetError). With an insecure seed they
+  // are the very same steps, and cost nothing.
+  State load(const std::filesystem::path& file, const std::filesystem::path& ledger = {}, const std::string& data_fingerprint = {});
+  std::int64_t charges_lost() const;  // what the ledger had charged, when this run went on from it, for steps that are done again
 
   // Everything that a run of the same plan needs to go on from here: parameters, optimiser, memory, average, position of the sampler,
   // ledger. No key of randomness, and of a private run nothing that is as secret as the data.
   State state() const;
-  // Before the first step only (PrivacyError after): repeated steps would draw the same noise on other sums. The key stays this run's own,
-  // which is fresh unless the seed is insecure. InputError for a state of another plan.
+  // For runs that are not private, before the first step only (PrivacyError else): the ledger in a state does not know what was released
+  // after it was taken. Private runs use load(). InputError for a state of another plan.
   void load_state(const State& state);
 
   // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the plan's options ask for them: not private.

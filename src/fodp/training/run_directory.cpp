@@ -1,23 +1,29 @@
 #include "fodp/training/run_directory.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <cerrno>
 #include <cmath>
-#include <ctime>
+#include <cstring>
+#include <fstream>
 
 #include "fodp/accounting/events_json.h"
+#include "fodp/accounting/spending_json.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
+#include "fodp/base/clock.h"
 #include "fodp/base/fields_json.h"
 #include "fodp/base/sha256.h"
 #include "fodp/base/version.h"
+#include "fodp/training/model_file.h"
 #include "fodp/training/statement.h"
 
 namespace fodp {
 namespace {
 
-constexpr const char* kRunFiles[] = {"config.json", "metrics.jsonl", "summary.json", "statement.txt", "model.json", "model.pt"};
+constexpr const char* kRunFiles[] = {"config.json", "metrics.jsonl", "summary.json", "statement.txt",
+                                     "model.json",  "model.pt",      "ledger",       "checkpoint"};
 
 std::string json_text(const nlohmann::ordered_json& value) { return value.dump(2) + "\n"; }
 
@@ -27,6 +33,42 @@ nlohmann::ordered_json seconds_json(const Plan& plan, double seconds) {
 }
 
 nlohmann::ordered_json or_null(const std::string& text) { return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text); }
+
+// Those of a plan are those of a run that comes to its end.
+void add_guarantee(nlohmann::ordered_json& out, const Plan& plan, const Guarantee* made) {
+  const Guarantee planned{plan.events(), plan.spent(), plan.spent_ideal(), plan.events(), plan.spent().epsilon};
+  const Guarantee& holds = made ? *made : planned;
+  out["event"] = events_to_json(holds.events);
+  out["epsilon"] = json_number(holds.spent.epsilon);
+  out["epsilon_ideal"] = json_number(holds.spent_ideal.epsilon);
+  out["planned_epsilon"] = json_number(plan.spent().epsilon);
+  for (const auto& [rows, epsilon] : group_epsilons(plan, holds.events)) out["group_epsilon"][std::to_string(rows)] = json_number(epsilon);
+  out["epsilon_if_stop_was_fixed"] = json_number(holds.epsilon_if_stop_was_fixed);
+  if (!holds.all_charged()) out["event_if_stop_was_fixed"] = events_to_json(holds.charged);
+  out["delta"] = plan.delta();
+}
+
+nlohmann::ordered_json started_from_json(const Plan& plan) {
+  const std::optional<StartedFrom>& start = plan.earlier().started_from;
+  return start ? nlohmann::ordered_json{{"file", start->file}, {"cost", enum_name(start->cost)}} : nlohmann::ordered_json();
+}
+
+// What this run cost and those before it. A plan has no identity yet.
+void add_runs(nlohmann::ordered_json& out, const Plan& plan, const Result* result) {
+  const Events own = result ? own_events(plan, *result) : plan.own_events();
+  add_spending(out, plan.earlier().runs, {.events = own, .run = result ? result->run : "", .insecure = plan.insecure()});
+}
+
+// Other users have no business in a run. Whoever wants to share one makes its directory beforehand.
+void make_directory(std::filesystem::path directory) {
+  const std::string name = directory.string();
+  while (directory.has_parent_path() && (directory.filename().empty() || directory.filename() == ".")) directory = directory.parent_path();
+  std::error_code error;
+  if (directory.has_parent_path()) std::filesystem::create_directories(directory.parent_path(), error);
+  check_input(!error, "`out` {}: cannot be made: {}", name, error.message());
+  const bool made = ::mkdir(directory.c_str(), S_IRWXU) == 0;
+  check_input(made || errno == EEXIST, "`out` {}: cannot be made: {}", name, std::strerror(errno));
+}
 
 void add_result(nlohmann::ordered_json& out, const Plan& plan, const Result& result, const Objective& objective) {
   const Evaluation& last = result.evaluations.back();
@@ -38,15 +80,14 @@ void add_result(nlohmann::ordered_json& out, const Plan& plan, const Result& res
   out["seconds"] = seconds_json(plan, result.seconds);
 }
 
+RunFiles files_in(const std::filesystem::path& directory, const Plan& plan, const std::string& data_fingerprint) {
+  return {directory / "ledger", directory / "checkpoint", data_fingerprint, plan.options().run.checkpoint_every};
+}
+
 }  // namespace
 
 RunIdentity identity_now(std::string data_fingerprint) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return {.date = text, .data_fingerprint = std::move(data_fingerprint), .model_sha256 = ""};
+  return {.date = utc_now(), .data_fingerprint = std::move(data_fingerprint), .model_sha256 = ""};
 }
 
 nlohmann::ordered_json config_json(const Plan& plan) {
@@ -74,9 +115,11 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, cons
   out["model_sha256"] = or_null(identity.model_sha256);
   out["parameters"] = plan.parameters();
   out["init_seed"] = json_of(options.run.init_seed);
+  out["started_from"] = started_from_json(plan);
   out["planned"] = result == nullptr;
   out["steps"] = result ? result->steps : plan.steps();
   out["planned_steps"] = plan.steps();
+  if (result && result->budget_spent) out["budget_spent"] = true;
   out["stopped_early"] = result != nullptr && result->steps < plan.steps();
   out["sample_rate"] = json_of(plan.sample_rate());
   out["expected_lot"] = json_of(plan.expected_lot());
@@ -84,17 +127,13 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, cons
   out["noise_multiplier"] = json_of(plan.noise_multiplier());
   out["lr"] = json_of(options.update.lr);
   out["beta"] = plan.stages().reads("beta") ? config_json(plan)["beta"] : nlohmann::ordered_json();
-  out["event"] = events_to_json(result ? result->events : plan.events());
-  out["epsilon"] = json_number(result ? result->spent.epsilon : plan.spent().epsilon);
-  out["epsilon_ideal"] = json_number(result ? result->spent_ideal.epsilon : plan.spent_ideal().epsilon);
-  out["planned_epsilon"] = json_number(plan.spent().epsilon);
-  out["delta"] = options.privacy.delta;
+  add_guarantee(out, plan, result);
   out["accountant"] = enum_name(options.privacy.accountant);
   out["adjacency"] = "add/remove";
   out["sensitivity_slack"] = plan.slack();
   if (result) add_result(out, plan, *result, objective);
   out["private"] = plan.is_private();
-  out["insecure"] = plan.insecure();
+  add_runs(out, plan, result);
   out["warnings"] = plan.warnings();
   out["date"] = identity.date;
   out["version"] = kVersion;
@@ -125,22 +164,24 @@ nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evalu
   return out;
 }
 
-nlohmann::ordered_json model_json(const Plan& plan, const Events& events, const DataFormat& format) {
-  return {{"inputs",
-           {{"divide_by", 255}, {"mean", format.mean}, {"std", format.std}, {"shape", {format.channels, format.height, format.width}}}},
-          {"classes", format.classes},
-          {"model", plan.model()},
-          {"events", events_to_json(events)},
-          {"private", plan.is_private()}};
+nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const DataFormat& format) {
+  nlohmann::ordered_json out = {
+      {"inputs",
+       {{"divide_by", 255}, {"mean", format.mean}, {"std", format.std}, {"shape", {format.channels, format.height, format.width}}}},
+      {"classes", format.classes},
+      {"model", plan.model()},
+      {"events", events_to_json(result.events)},
+      {"private", plan.is_private()}};
+  add_runs(out, plan, &result);
+  return out;
 }
 
 std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity) {
-  return privacy_statement(plan, {.events = result.events,
-                                  .epsilon = result.spent.epsilon,
-                                  .epsilon_ideal = result.spent_ideal.epsilon,
-                                  .date = identity.date,
-                                  .data_fingerprint = identity.data_fingerprint,
-                                  .model_sha256 = identity.model_sha256});
+  StatementFacts facts = facts_of(plan, result);
+  facts.date = identity.date;
+  facts.data_fingerprint = identity.data_fingerprint;
+  facts.model_sha256 = identity.model_sha256;
+  return privacy_statement(plan, facts);
 }
 
 void check_can_make_run(const std::filesystem::path& directory) {
@@ -149,7 +190,7 @@ void check_can_make_run(const std::filesystem::path& directory) {
   check_input(!std::filesystem::exists(directory, ignored) || std::filesystem::is_directory(directory, ignored),
               "`out` {}: there is a file of that name; give a directory", directory.string());
   for (const char* name : kRunFiles)
-    check_input(!std::filesystem::exists(directory / name, ignored),
+    check_input(!std::filesystem::exists(std::filesystem::symlink_status(directory / name, ignored)),
                 "`out` {}: holds a run already, finished or not ({}); give another directory", directory.string(), name);
   // The nearest parent that exists must take a new directory.
   std::filesystem::path parent = std::filesystem::absolute(directory).lexically_normal();
@@ -169,26 +210,52 @@ void check_can_write(const std::filesystem::path& file) {
               "`save` {}: the ending '{}' is not known; use .pt or .safetensors", file.string(), extension);
 }
 
-RunDirectory::RunDirectory(const std::filesystem::path& directory, const Trainer& trainer) : directory_(directory), trainer_(trainer) {
+RunDirectory::RunDirectory(const std::filesystem::path& directory, Trainer& trainer, const std::string& data_fingerprint)
+    : directory_(directory), trainer_(trainer) {
   check_can_make_run(directory);
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  check_input(!error, "`out` {}: cannot be made: {}", directory.string(), error.message());
+  make_directory(directory);
   write_file_atomically(directory / "config.json", json_text(config_json(trainer.plan())), "run file");
-  metrics_.open(directory / "metrics.jsonl");
-  check_input(metrics_.good(), "`out` {}: metrics.jsonl cannot be written", directory.string());
+  metrics_.emplace(directory / "metrics.jsonl", "run file");
+  trainer.keep(files_in(directory, trainer.plan(), data_fingerprint));
+}
+
+RunDirectory::RunDirectory(Resume, const std::filesystem::path& directory, Trainer& trainer, const std::string& data_fingerprint)
+    : directory_(directory), trainer_(trainer) {
+  check_input(std::filesystem::exists(directory / "ledger"),
+              "`resume` {}: there is no ledger, so nothing was trained: start the run anew in another directory", directory.string());
+  trainer.keep(files_in(directory, trainer.plan(), data_fingerprint));
+  if (trainer.steps_taken() == trainer.plan().steps() && std::filesystem::exists(directory / "summary.json"))
+    throw BudgetError(fmt::format(
+        "`resume` {0}: this run has taken all of its {1} steps, and what it planned to spend is spent. To train on, start a new run with "
+        "`init` {0}/model.pt and a larger `epsilon`: it counts what this one has cost",
+        directory.string(), trainer.plan().steps()));
+  // What was written when the run was stopped does not describe it any more.
+  for (const char* name : {"summary.json", "statement.txt"}) std::filesystem::remove(directory / name);
+  reopen_metrics(trainer.steps_taken());
+}
+
+// Evaluations after the last checkpoint are of steps that are taken again.
+void RunDirectory::reopen_metrics(std::int64_t last_step) {
+  const std::filesystem::path file = directory_ / "metrics.jsonl";
+  std::string kept;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number() && json["step"] <= last_step) kept += line + "\n";
+  }
+  metrics_.emplace(file, "run file", kept);
 }
 
 void RunDirectory::add(const Evaluation& evaluation) {
-  metrics_ << evaluation_json(trainer_.plan(), evaluation, trainer_.objective()).dump() + "\n" << std::flush;
-  check_fault(metrics_.good(), "{}: writing failed", (directory_ / "metrics.jsonl").string());
+  metrics_->add(evaluation_json(trainer_.plan(), evaluation, trainer_.objective()).dump());
 }
 
 void RunDirectory::finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity) {
   const Plan& plan = trainer_.plan();
-  save_state_dict(parameters, directory_ / "model.pt");
+  const nlohmann::ordered_json model = model_json(plan, result, format);
+  save_state_dict(parameters, directory_ / "model.pt", {{kModelKey, model.dump()}});
   identity.model_sha256 = sha256_file(directory_ / "model.pt");
-  write_file_atomically(directory_ / "model.json", json_text(model_json(plan, result.events, format)), "run file");
+  write_file_atomically(directory_ / "model.json", json_text(model), "run file");
   write_file_atomically(directory_ / "statement.txt", privacy_statement(plan, result, identity), "run file");
   write_file_atomically(directory_ / "summary.json", json_text(summary_json(plan, &result, trainer_.objective(), identity)), "run file");
 }

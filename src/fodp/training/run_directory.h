@@ -2,11 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "fodp/base/line_file.h"
 #include "fodp/training/trainer.h"
 
 namespace fodp {
@@ -26,26 +26,35 @@ nlohmann::ordered_json config_json(const Plan& plan);
 nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, const Objective& objective, const RunIdentity& identity);
 nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evaluation, const Objective& objective);
 
-// What somebody needs to use the model elsewhere: how inputs are normalised, their shape, the classes, what it cost.
-nlohmann::ordered_json model_json(const Plan& plan, const Events& events, const DataFormat& format);
+// What somebody needs to use the model elsewhere: how inputs are normalised, their shape, the classes, what it cost
+// (accounting/spending_json.h). Model files that are saved with the text of this under kModelKey (model_file.h) tell their cost to whoever
+// starts from them.
+nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const DataFormat& format);
 
 std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity);
 
-// config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt. Each file is whole or absent; metrics.jsonl grows by whole
-// lines.
+// config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint. Each file is whole or absent;
+// metrics.jsonl and the ledger grow by whole lines.
 class RunDirectory {
  public:
-  // Makes the directory. InputError if it holds a run already: nothing is overwritten.
-  RunDirectory(const std::filesystem::path& directory, const Trainer& trainer);
+  // Makes the directory, for its user alone (mode 0700); one that is there already keeps its permissions. InputError if it holds a run
+  // already: nothing is overwritten, and no link in it is followed.
+  RunDirectory(const std::filesystem::path& directory, Trainer& trainer, const std::string& data_fingerprint = {});
+  // The directory of a run that was interrupted, to go on with: the trainer has the same plan and data, and takes its last checkpoint.
+  // BudgetError if the run has come to its end or its budget is spent; see also Trainer::keep.
+  struct Resume {};
+  RunDirectory(Resume, const std::filesystem::path& directory, Trainer& trainer, const std::string& data_fingerprint);
 
   void add(const Evaluation& evaluation);
   // Writes the rest; `identity` gets the hash of model.pt.
   void finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity);
 
  private:
+  void reopen_metrics(std::int64_t last_step);
+
   std::filesystem::path directory_;
   const Trainer& trainer_;
-  std::ofstream metrics_;
+  std::optional<LineFile> metrics_;
 };
 
 // Throws what RunDirectory or a save to `file` would, before a long run rather than after it.

@@ -1,9 +1,11 @@
 #include "fodp/training/statement.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <torch/version.h>
 
+#include "fodp/accounting/group_privacy.h"
 #include "fodp/base/version.h"
 
 namespace fodp {
@@ -50,6 +52,52 @@ std::string cost_lines(const Events& events) {
   return text;
 }
 
+constexpr char kWhatStops[] =
+    "anything computed from the training data, such as a test result of the model, a loss or a look at its parameters";
+
+// The conditions under which numbers hold, where there are any.
+std::string conditions(const StatementFacts& facts) {
+  std::string text;
+  if (facts.beyond_plan)
+    text += line("Beyond plan",
+                 fmt::format("more was released than planned; the guarantee holds only if that did not depend on {}", kWhatStops));
+  if (facts.epsilon_if_stop_was_fixed)
+    text += line("Stopped early", fmt::format("the guarantee is that of the whole plan, whatever led to the stop; epsilon {}, of the steps "
+                                              "taken, holds only if the number of steps did not depend on {}",
+                                              upper_text(*facts.epsilon_if_stop_was_fixed), kWhatStops));
+  return text;
+}
+
+std::string delta_line(const Plan& plan) {
+  if (!plan.derives("delta")) return "";
+  return line("Delta", fmt::format("{}, the largest power of ten at most 1/(10 x {})", number_text(plan.delta()), plan.train_examples()));
+}
+
+// What the run started from, and what earlier runs have spent.
+std::string earlier_lines(const Plan& plan) {
+  const EarlierRuns& earlier = plan.earlier();
+  std::string text;
+  if (const auto& start = earlier.started_from) {
+    const char* cost = start->cost == StartCost::spent     ? "; what its parameters cost is part of the guarantee"
+                       : start->cost == StartCost::unknown ? "; what its parameters cost is not known, and no part of the guarantee"
+                                                           : ", which the user declared public: nothing is counted for it";
+    text += line("Started from", start->file + cost);
+  }
+  if (!earlier.events.empty())
+    text += line("Spent before", fmt::format("epsilon {} on the same rows, by earlier runs ({}); the guarantee is for all together",
+                                             upper_text(plan.spent_before().epsilon), earlier.names));
+  return text;
+}
+
+// "2 rows has epsilon at most 6.6, with 5 rows at most 20"
+std::string rows_of_a_person(const std::vector<std::pair<std::int64_t, double>>& groups) {
+  std::string text;
+  for (const auto& [rows, epsilon] : groups)
+    text += fmt::format("{}{} rows {}{}", text.empty() ? "" : ", with ", rows, text.empty() ? "has epsilon " : "",
+                        std::isfinite(epsilon) ? "at most " + upper_text(epsilon) : "without a bound");
+  return text;
+}
+
 std::string identity_lines(const StatementFacts& facts) {
   std::string text;
   if (!facts.date.empty()) text += line("Date", facts.date);
@@ -66,6 +114,24 @@ std::vector<std::pair<std::string, std::string>> versions() {
   return {{"fodp", kVersion}, {"commit", kCommit}, {"libtorch", TORCH_VERSION}};
 }
 
+StatementFacts facts_of(const Plan& plan, const Guarantee& guarantee) {
+  StatementFacts facts{.events = guarantee.events,
+                       .epsilon = guarantee.spent.epsilon,
+                       .epsilon_ideal = guarantee.spent_ideal.epsilon,
+                       .beyond_plan = guarantee.beyond(plan)};
+  if (!guarantee.all_charged()) facts.epsilon_if_stop_was_fixed = guarantee.epsilon_if_stop_was_fixed;
+  return facts;
+}
+
+std::vector<std::pair<std::int64_t, double>> group_epsilons(const Plan& plan, const Events& guaranteed) {
+  // Under cyclic sampling a person's rows may be in several groups, whose noise is correlated: only the chain of neighbours holds. Earlier
+  // runs may have been of that kind.
+  const auto bound = plan.cycle() > 1 || !plan.earlier().events.empty() ? chained_group_epsilon : group_epsilon;
+  std::vector<std::pair<std::int64_t, double>> found;
+  for (std::int64_t rows : {2, 5}) found.emplace_back(rows, bound(guaranteed, plan.delta(), rows));
+  return found;
+}
+
 std::string privacy_statement(const Plan& plan) {
   return privacy_statement(plan, {.events = plan.events(), .epsilon = plan.spent().epsilon, .epsilon_ideal = plan.spent_ideal().epsilon});
 }
@@ -77,12 +143,17 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
     for (const std::string& reason : plan.insecure()) text += "    " + reason + "\n";
     text += "  What follows would hold without that.\n";
   }
-  text +=
-      line("Guarantee", fmt::format("({}, {})-differential privacy", upper_text(facts.epsilon), number_text(plan.options().privacy.delta)));
+  text += line("Guarantee", fmt::format("({}, {})-differential privacy", upper_text(facts.epsilon), number_text(plan.delta())));
+  text += conditions(facts);
+  text += delta_line(plan);
+  for (const std::string& warning : plan.privacy_warnings()) text += line("Warning", warning);
+  for (const std::string& warning : facts.warnings) text += line("Warning", warning);
   text += line("What it covers", "the trained parameters, every release during training, and all that is computed from them");
-  text += line("Privacy unit", fmt::format("one row of {} ({} training examples); a person with k rows has k times the exposure",
-                                           plan.options().data_name, plan.train_examples()));
+  text += line("Privacy unit",
+               fmt::format("one row of {} ({} training examples); a person with {}, at the same delta", plan.options().data_name,
+                           plan.train_examples(), rows_of_a_person(group_epsilons(plan, facts.events))));
   text += line("Adjacency", "add or remove one row");
+  text += earlier_lines(plan);
   text += cost_lines(facts.events);
   text +=
       line("Accountant", fmt::format("{}, an upper bound; {} in exact arithmetic, finite precision adds {:.3f}% to the sensitivity",

@@ -8,6 +8,7 @@
 
 #include "fodp/base/check.h"
 #include "fodp/training/evaluate.h"
+#include "fodp/training/model_file.h"
 
 namespace fodp {
 namespace {
@@ -16,11 +17,7 @@ Model initial_model(const Plan& plan, const DataFormat& format) {
   const RunOptions& run = plan.options().run;
   if (run.init_seed) at::manual_seed(static_cast<std::uint64_t>(*run.init_seed));
   Model model = make_model(plan.options().model, {format.channels, format.height, format.width, format.classes});
-  if (run.init) {
-    std::vector<NamedTensor> to;
-    for (const auto& item : model.module->named_parameters()) to.push_back({item.key(), item.value()});
-    assign_parameters(load_state_dict(*run.init), to, *run.init);
-  }
+  if (run.init) load_parameters(*run.init, *model.module);
   return model;
 }
 
@@ -46,36 +43,53 @@ class Trainer::Loop {
             *model_.module,
             [this](const Tensors& inputs, const at::Tensor& targets) { return objective_.row_losses(model_.forward(inputs), targets); },
             {train.count(), [&train](std::span<const std::int64_t> rows) { return train.gather(rows); }}, std::move(plan)),
-        plan_(steps_.plan()),
-        accountant_(make_accountant(plan_.options().privacy.accountant)) {}
+        plan_(steps_.plan()) {}
 
   const Plan& plan() const { return plan_; }
   const Objective& objective() const { return objective_; }
 
+  std::int64_t steps_taken() const { return step_; }
+  std::int64_t charges_lost() const { return steps_.charges_lost(); }
+
+  void keep(const RunFiles& files) {
+    files_ = files;
+    if (!std::filesystem::exists(files.checkpoint)) return steps_.keep_ledger(files.ledger, files.data_fingerprint);
+    const State own = steps_.load(files.checkpoint, files.ledger, files.data_fingerprint);
+    StateVisitor visit = StateVisitor::loading(own, false);
+    state(visit);
+  }
+
   Result run(const Observers& observers) {
-    start_ = std::chrono::steady_clock::now();
-    Result result;
-    bool go_on = true;
+    start_ = saved_ = Clock::now();
+    bool go_on = true, budget_spent = false;
     while (go_on && step_ < plan_.steps()) {
-      steps_.step();
-      ++step_;
-      if (step_ % plan_.eval_every() == 0 || step_ == plan_.steps()) evaluate_now(result, observers);
-      if (observers.stepped) {
-        const Evaluation* last = result.evaluations.empty() ? nullptr : &result.evaluations.back();
-        go_on = observers.stepped({step_, plan_.steps(), seconds(), last ? last->test_metric : NAN, [this] { return steps_.epsilon(); }});
+      if (!take_step()) {
+        budget_spent = true;
+        break;
       }
+      if (step_ % plan_.eval_every() == 0 || step_ == plan_.steps()) evaluate_now(observers);
+      if (observers.stepped) {
+        const double metric = evaluations_.empty() ? NAN : evaluations_.back().test_metric;
+        go_on = observers.stepped({step_, plan_.steps(), seconds(), metric, [this] { return steps_.epsilon_if_stop_was_fixed(); }});
+      }
+      if (checkpoint_is_due()) save();
     }
-    if (result.evaluations.empty() || result.evaluations.back().step != step_) evaluate_now(result, observers);
+    if (evaluations_.empty() || evaluations_.back().step != step_) evaluate_now(observers);
+    save();
+    Result result;
+    result.evaluations = evaluations_;
+    result.best_test_metric = evaluations_.front().test_metric;
+    for (const Evaluation& one : evaluations_) result.best_test_metric = std::max(result.best_test_metric, one.test_metric);
     result.seconds = seconds();
     result.steps = step_;
-    result.events = steps_.events();
+    result.budget_spent = budget_spent;
     result.clip_norm = steps_.clip_norm();
-    result.spent = accountant_->epsilon(result.events, plan_.options().privacy.delta);
-    result.spent_ideal = accountant_->epsilon(ideal(result.events), plan_.options().privacy.delta);
+    static_cast<Guarantee&>(result) = steps_.guarantee();
+    result.run = steps_.name();
     return result;
   }
 
-  StateDict state() {
+  StateDict parameters() {
     return steps_.at_average([&] {
       StateDict dict;
       for (const auto& item : model_.module->named_parameters()) dict.push_back({item.key(), item.value().detach().clone()});
@@ -85,19 +99,68 @@ class Trainer::Loop {
   }
 
  private:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  using Clock = std::chrono::steady_clock;
 
-  void evaluate_now(Result& result, const Observers& observers) {
+  static double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+  double seconds() const { return seconds_before_ + seconds_since(start_); }
+
+  // False if the budget does not allow another step.
+  bool take_step() {
+    try {
+      steps_.step();
+    } catch (const BudgetError&) {
+      return false;
+    }
+    ++step_;
+    return true;
+  }
+
+  // About once a minute, and so seldom that it takes no more than a hundredth of the time.
+  bool checkpoint_is_due() const {
+    if (!files_) return false;
+    if (files_->every) return step_ % *files_->every == 0;
+    return seconds_since(saved_) > std::max(60.0, 100 * seconds_to_save_);
+  }
+
+  void save() {
+    if (!files_) return;
+    const Clock::time_point begin = Clock::now();
+    State own;
+    StateVisitor visit = StateVisitor::saving(own, false);
+    state(visit);
+    steps_.save(files_->checkpoint, own);
+    saved_ = Clock::now();
+    seconds_to_save_ = std::chrono::duration<double>(saved_ - begin).count();
+  }
+
+  // What this loop adds to the state of its steps.
+  void state(StateVisitor& visit) {
+    double spent = seconds();
+    std::vector<std::vector<double>> rows;
+    for (const Evaluation& one : evaluations_)
+      rows.push_back({static_cast<double>(one.step), one.epoch, one.epsilon, one.test_metric, one.test_loss, one.seconds});
+    visit("step", step_);
+    visit("seconds", spent);
+    visit("evaluations", rows);
+    if (!visit.loads()) return;
+    seconds_before_ = spent;
+    evaluations_.clear();
+    for (const std::vector<double>& row : rows) {
+      check_input(row.size() == 6, "checkpoint: an evaluation has {} numbers: must be 6", row.size());
+      evaluations_.push_back({static_cast<std::int64_t>(row[0]), row[1], row[2], row[3], row[4], row[5], {}});
+    }
+  }
+
+  void evaluate_now(const Observers& observers) {
     const TestResult test = steps_.at_average([&] { return evaluate(model_, test_, objective_); });
     Evaluation evaluation{.step = step_,
                           .epoch = static_cast<double>(step_) / static_cast<double>(plan_.steps_per_epoch()),
-                          .epsilon = steps_.epsilon(),
+                          .epsilon = steps_.epsilon_if_stop_was_fixed(),
                           .test_metric = test.metric,
                           .test_loss = test.loss,
                           .seconds = seconds()};
     if (plan_.options().insecure_diagnostics) evaluation.insecure = steps_.insecure_diagnostics();
-    result.best_test_metric = result.evaluations.empty() ? test.metric : std::max(result.best_test_metric, test.metric);
-    result.evaluations.push_back(evaluation);
+    evaluations_.push_back(evaluation);
     if (observers.evaluated) observers.evaluated(evaluation);
   }
 
@@ -106,9 +169,12 @@ class Trainer::Loop {
   const Objective& objective_;
   PrivateSteps steps_;
   const Plan& plan_;
-  std::unique_ptr<Accountant> accountant_;
   std::int64_t step_ = 0;
-  std::chrono::steady_clock::time_point start_;
+  std::vector<Evaluation> evaluations_;
+  std::optional<RunFiles> files_;
+  Clock::time_point start_ = Clock::now(), saved_;
+  double seconds_before_ = 0;   // of the processes that this run goes on from
+  double seconds_to_save_ = 0;  // the last time
 };
 
 Trainer::Trainer(Plan plan, const Dataset& data) {
@@ -124,6 +190,9 @@ Trainer::~Trainer() = default;
 const Plan& Trainer::plan() const { return loop_->plan(); }
 const Objective& Trainer::objective() const { return loop_->objective(); }
 Result Trainer::run(const Observers& observers) { return loop_->run(observers); }
-StateDict Trainer::state() const { return loop_->state(); }
+StateDict Trainer::state() const { return loop_->parameters(); }
+void Trainer::keep(const RunFiles& files) { loop_->keep(files); }
+std::int64_t Trainer::steps_taken() const { return loop_->steps_taken(); }
+std::int64_t Trainer::charges_lost() const { return loop_->charges_lost(); }
 
 }  // namespace fodp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,28 +19,38 @@ namespace fodp {
 
 struct Evaluation {
   std::int64_t step;
-  double epoch, epsilon, test_metric, test_loss, seconds;  // the metric of the run's objective: accuracy for classes
+  double epoch;
+  double epsilon;                          // of the steps so far (PrivateSteps::epsilon_if_stop_was_fixed)
+  double test_metric, test_loss, seconds;  // the metric of the run's objective: accuracy for classes
   std::optional<PrivateSteps::InsecureDiagnostics> insecure;
 };
 
 struct Progress {
   std::int64_t step, steps;         // done, planned
   double seconds, test_metric;      // the latter as of the last evaluation
-  std::function<double()> epsilon;  // spent by now
+  std::function<double()> epsilon;  // of the steps so far (PrivateSteps::epsilon_if_stop_was_fixed)
 };
 
-struct Result {
+// With what the run guarantees: `events` and `spent` are the plan's, also where the run was stopped early.
+struct Result : Guarantee {
+  std::string run;                      // its identity (PrivateSteps::name)
   std::vector<Evaluation> evaluations;  // the last one is the end of the run
   double best_test_metric = 0, seconds = 0;
   std::int64_t steps = 0;
-  double clip_norm = 0;  // at the end: adaptive clipping moves it
-  Events events;
-  Spent spent, spent_ideal;
+  bool budget_spent = false;  // the run ended before its last step because steps that were done again used up the budget
+  double clip_norm = 0;       // at the end: adaptive clipping moves it
 };
 
 struct Observers {
   std::function<void(const Evaluation&)> evaluated;
-  std::function<bool(const Progress&)> stepped;  // false ends the run after this step; what was spent is what is reported
+  std::function<bool(const Progress&)> stepped;  // false ends the run after this step
+};
+
+// Where a run keeps what must outlive its process.
+struct RunFiles {
+  std::filesystem::path ledger, checkpoint;
+  std::string data_fingerprint = {};       // of the training files; a run goes on with the same ones only
+  std::optional<std::int64_t> every = {};  // steps between checkpoints; about a minute if open
 };
 
 class Trainer {
@@ -54,6 +65,12 @@ class Trainer {
 
   const Plan& plan() const;
   const Objective& objective() const;
+
+  // Before run(): every charge is in the ledger file before its release is made, and the run is saved from time to time, when it is stopped
+  // and at its end. If the files are there the run goes on from them; see PrivateSteps::load for what that costs and throws.
+  void keep(const RunFiles& files);
+  std::int64_t steps_taken() const;
+  std::int64_t charges_lost() const;  // PrivateSteps::charges_lost
 
   Result run(const Observers& observers = {});
 
