@@ -5,13 +5,14 @@
 #include <cmath>
 #include <filesystem>
 
+#include "assumptions.h"
 #include "command.h"
 #include "flags.h"
 #include "fodp/accounting/pld.h"
 #include "fodp/accounting/rdp.h"
+#include "fodp/accounting/run_file.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/fields_json.h"
-#include "run_events.h"
 #include "svg.h"
 #include "text.h"
 
@@ -52,7 +53,7 @@ Events events_of(AccountOptions& options, const StepOptions& step, const Flags& 
     for_each_field(step, [&](const auto& field, const auto&) {
       check_input(!flags.given(field.name), "--events and --{}: give one form or the other", field.name);
     });
-    RunFile run = read_run(*options.events);
+    RunFile run = read_run_file(*options.events, "events");
     for (const std::string& warning : run.warnings) note("fodp: warning: " + warning + "\n");
     if (!options.delta && !options.epsilon) options.delta = run.delta;
     if (run.accountant && !flags.given("accountant")) options.accountant = *run.accountant;

@@ -1,10 +1,11 @@
 // fodp calibrate: a target (epsilon, delta) and all but one number of a run in, that number out. No data, no LibTorch.
 #include "fodp/accounting/calibrate.h"
 
+#include "assumptions.h"
 #include "command.h"
 #include "flags.h"
+#include "fodp/accounting/run_file.h"
 #include "fodp/base/fields_json.h"
-#include "run_events.h"
 
 namespace fodp::app {
 namespace {

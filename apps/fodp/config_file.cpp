@@ -1,15 +1,13 @@
 #include "config_file.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
-#include <toml++/toml.h>
 #include <nlohmann/json.hpp>
 
 #include "fodp/base/fields.h"
+#include "fodp/base/json_text.h"
+#include "toml_text.h"
 
 namespace fodp::app {
 namespace {
@@ -21,7 +19,11 @@ std::string option_name(std::string key) {
   return key;
 }
 
-std::string toml_text(const toml::node& node, const std::string& where) {
+using Names = std::set<std::string, std::less<>>;
+
+const char* separator(const std::string& key, const Names& by_line) { return by_line.contains(key) ? "\n" : ","; }
+
+std::string toml_text(const toml::node& node, const std::string& where, const char* between) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* number = node.as_floating_point()) return number_text(number->get());
@@ -29,32 +31,28 @@ std::string toml_text(const toml::node& node, const std::string& where) {
   const auto* list = node.as_array();
   check_input(list != nullptr, kNoText, where);
   std::string joined;
-  for (const toml::node& item : *list) joined += (joined.empty() ? "" : ",") + toml_text(item, where);
+  for (const toml::node& item : *list) joined += (joined.empty() ? "" : between) + toml_text(item, where, between);
   return joined;
 }
 
-ConfigFile read_toml(const std::string& content, const std::string& file) {
-  toml::table table;
-  try {
-    table = toml::parse(content);
-  } catch (const toml::parse_error& error) {
-    throw InputError(fmt::format("--config {}: line {}: {}", file, error.source().begin.line, error.description()));
-  }
+ConfigFile read_toml(const std::string& content, const std::string& file, const Names& by_line) {
+  const toml::table table = parse_toml(content, "--config " + file);
   ConfigFile config;
   for (const auto& [key, node] : table) {
     const std::string where = fmt::format("{}: line {}: {}", file, node.source().begin.line, key.str());
-    config.entries.push_back({option_name(std::string(key.str())), toml_text(node, where), where});
+    const std::string name = option_name(std::string(key.str()));
+    config.entries.push_back({name, toml_text(node, where, separator(name, by_line)), where});
   }
   return config;
 }
 
-std::string json_text(const nlohmann::json& value, const std::string& where) {
+std::string json_text(const nlohmann::json& value, const std::string& where, const char* between) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return number_text(value.get<double>());
   if (value.is_number() || value.is_boolean()) return value.dump();
   check_input(value.is_array(), kNoText, where);
   std::string joined;
-  for (const nlohmann::json& item : value) joined += (joined.empty() ? "" : ",") + json_text(item, where);
+  for (const nlohmann::json& item : value) joined += (joined.empty() ? "" : between) + json_text(item, where, between);
   return joined;
 }
 
@@ -68,13 +66,8 @@ std::set<std::string> names_in(const nlohmann::json& list, const char* what, con
   return names;
 }
 
-ConfigFile read_json(const std::string& content, const std::string& file) {
-  nlohmann::json object;
-  try {
-    object = nlohmann::json::parse(content);
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(fmt::format("--config {}: not JSON: {}", file, error.what()));
-  }
+ConfigFile read_json(const std::string& content, const std::string& file, const Names& by_line) {
+  nlohmann::json object = parse_json(content, "--config " + file);
   check_input(!object.contains("planned_epsilon"), "--config {}: this is the summary of a run; the config.json beside it repeats the run",
               file);
   ConfigFile config;
@@ -91,20 +84,18 @@ ConfigFile read_json(const std::string& content, const std::string& file) {
   }
   for (const auto& [raw, value] : object.items()) {
     const std::string key = option_name(raw), where = fmt::format("{}: {}", file, raw);
-    if (!value.is_null() && !derived.contains(key)) config.entries.push_back({key, json_text(value, where), where, filled.contains(key)});
+    if (!value.is_null() && !derived.contains(key))
+      config.entries.push_back({key, json_text(value, where, separator(key, by_line)), where, filled.contains(key)});
   }
   return config;
 }
 
 }  // namespace
 
-ConfigFile read_config_file(const std::string& file) {
-  std::error_code ignored;
-  std::ifstream stream(file, std::ios::binary);
-  check_input(std::filesystem::is_regular_file(file, ignored) && stream.good(), "--config {}: not a file that can be read", file);
-  const std::string content{std::istreambuf_iterator<char>(stream), {}};
+ConfigFile read_config_file(const std::string& file, const Names& by_line) {
+  const std::string content = read_text_file(file, "--config " + file);
   const std::size_t first = content.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && content[first] == '{' ? read_json(content, file) : read_toml(content, file);
+  return first != std::string::npos && content[first] == '{' ? read_json(content, file, by_line) : read_toml(content, file, by_line);
 }
 
 }  // namespace fodp::app

@@ -62,6 +62,13 @@ void Flags::values(std::string_view name, std::vector<std::string> list) {
     if (option.name == name) option.values = list;
 }
 
+void Flags::repeatable(std::string_view name) {
+  app_.get_option("--" + std::string(name))->join();  // one a line
+  repeatable_.emplace(name);
+  for (OptionText& option : text_.options)
+    if (option.name == name) option.is_file = true;
+}
+
 bool Flags::parse(const std::vector<std::string>& words) {
   if (words.size() == 1 && words.front() == kDescribe) {
     fmt::print("{}\n", to_json(text_).dump());
@@ -104,7 +111,7 @@ bool Flags::displaced(const std::string& key) const {
 }
 
 void Flags::read_config(const std::string& file) {
-  const ConfigFile config = read_config_file(file);
+  const ConfigFile config = read_config_file(file, repeatable_);
   // A record is repeated as it is. If the command line changes it, what followed from the rest follows anew.
   const std::set<std::string, std::less<>> harmless = {"out",     "save",           "quiet",     "json",
                                                        "threads", "physical-batch", "init-seed", "insecure-seed"};

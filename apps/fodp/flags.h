@@ -34,6 +34,9 @@ class Flags {
   // All that the option of this name can be, where its type does not say it; for completion.
   void values(std::string_view name, std::vector<std::string> list);
 
+  // The option of this name takes the name of a file and may be given several times, or as a list in a config file.
+  void repeatable(std::string_view name);
+
   // Options that say the same thing in different ways. One on the command line displaces the others from the config file.
   void alternatives(std::set<std::string, std::less<>> names) { alternatives_.push_back(std::move(names)); }
 
@@ -43,6 +46,7 @@ class Flags {
   bool json() const { return json_; }
   bool quiet() const { return quiet_; }
   bool given(std::string_view name) const { return given_.contains(std::string(name)); }  // by flag or config file
+  const std::set<std::string, std::less<>>& given() const { return given_; }
 
  private:
   using Set = std::function<void(std::string_view text, std::string_view where)>;
@@ -60,7 +64,7 @@ class Flags {
   std::map<std::string, Set, std::less<>> setters_;
   std::map<std::string, std::string, std::less<>> texts_;  // CLI11 writes here
   std::map<std::string, bool, std::less<>> switches_;
-  std::set<std::string, std::less<>> given_;
+  std::set<std::string, std::less<>> given_, repeatable_;
 };
 
 }  // namespace fodp::app

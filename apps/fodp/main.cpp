@@ -29,7 +29,7 @@ void print_help() {
   for (const Command& command : kCommands) text += fmt::format("  {:<10}  {}\n", command.name, command.summary);
   print_text(text +
              "\nfodp help COMMAND explains a command; fodp --version prints the version.\nA first run (Fashion-MNIST, epsilon 3):\n");
-  fmt::print("  fodp train --method fo-dp-sgd --data fashion-mnist --epsilon 3 --delta 1e-5 --out runs/demo\n");
+  fmt::print("  fodp train --method fo-dp-sgd --data fashion-mnist --epsilon 3 --out runs/demo\n");
 }
 
 std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }

@@ -122,7 +122,9 @@ TEST_F(Commands, DataSaysWhatIsFoundAndWhatIsNot) {
 }
 
 TEST_F(Commands, DryRunTouchesNoData) {
-  const auto out = json("train --data cifar-10 --data-dir /nonexistent --noise-multiplier 1.1 --sample-rate .04 --steps 6250 --dry-run");
+  const auto out = json(
+      "train --data cifar-10 --data-dir /nonexistent --noise-multiplier 1.1 --sample-rate .04 --steps 6250 "
+      "--delta 1e-5 --dry-run");
   EXPECT_EQ(out["train_examples"], 50000);
   EXPECT_NEAR(out["epsilon_ideal"], 17.4397, .001);
   EXPECT_FALSE(out.contains("test_accuracy"));
@@ -130,7 +132,8 @@ TEST_F(Commands, DryRunTouchesNoData) {
 }
 
 TEST_F(Commands, ConfigFileAndFlagsOverIt) {
-  write("run.toml", "data = \"cifar-10\"\nsample-rate = 0.04\nsteps = 6250\nnoise_multiplier = 1.1\nhidden = [64, 32]\ndry-run = true\n");
+  write("run.toml",
+        "data = \"cifar-10\"\nsample-rate = 0.04\nsteps = 6250\nnoise_multiplier = 1.1\ndelta = 1e-5\nhidden = [64, 32]\ndry-run = true\n");
   EXPECT_NEAR(json("train --config run.toml")["epsilon_ideal"], 17.4397, .001);
   EXPECT_NEAR(json("train --config run.toml --beta 1")["epsilon_ideal"], 21.1325, .001);
   write("bad.toml", "steps = 10\nsampel-rate = 0.1\n");
@@ -178,7 +181,7 @@ TEST_F(Commands, TrainWithoutNoiseIsNotPrivate) {
 TEST_F(Commands, TrainStartsFromAFileAndRefusesAWrongOne) {
   if (!have_fashion_mnist()) GTEST_SKIP() << "no Fashion-MNIST";
   ASSERT_EQ(fodp(kSmall + "--lr 0 --save start.pt").status, 0);
-  ASSERT_EQ(fodp(kSmall + "--lr 0 --init start.pt --save same.safetensors").status, 0);
+  ASSERT_EQ(fodp(kSmall + "--lr 0 --init start.pt --epsilon 6 --save same.safetensors").status, 0);
   const StateDict a = load_state_dict(folder_ / "start.pt"), b = load_state_dict(folder_ / "same.safetensors");
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].value.equal(b[i].value)) << a[i].name;
   const Outcome outcome = fodp("train --train-size 400 --hidden 9 --steps 2 --init start.pt --save other.pt");

@@ -112,5 +112,30 @@ TEST_F(Commands, WhatIsWrongInAJsonFileIsNamed) {
   EXPECT_EQ(fodp("account --config .").status, 2);
 }
 
+// Each level takes stack in the libraries that read these files.
+TEST_F(Commands, DeepFilesAreRefused) {
+  const std::string lists(200'000, '['), ends(200'000, ']');
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  for (const auto& [text, message] :
+       std::vector<std::pair<std::string, std::string>>{{R"({"steps": )" + lists + ends + "}", "200001 deep"},
+                                                        {"steps = " + lists + ends, "line 1"},
+                                                        {"steps = 1\n" + key + " = 1", "line 2: a key of more than 8 parts"},
+                                                        {"steps = 1\n\n[" + key + "]", "line 3: a key of more than 8 parts"},
+                                                        {"steps = [{" + key + " = 1}]", "line 1: a key of more than 8 parts"}}) {
+    write("deep", text);
+    const Outcome outcome = fodp("account --config deep");
+    EXPECT_EQ(outcome.status, 2) << message;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--config deep"), HasSubstr(message)));
+  }
+  write("deep", R"([{"sample_rate": )" + lists + ends + "}]");
+  const Outcome outcome = fodp("account --delta 1e-5 --events deep");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--events deep"), HasSubstr("200002 deep")));
+  // Dots in numbers, texts and comments are no keys.
+  write("run.toml", "sample-rate = 0.1 # 1.2.3.4.5.6.7.8.9.10\nsteps = 10\nnoise-multiplier = \"1\" # '''\ndelta = '1e-5'\n");
+  EXPECT_EQ(fodp("account --config run.toml").status, 0);
+}
+
 }  // namespace
 }  // namespace fodp

@@ -30,6 +30,12 @@ class Interrupt : public Commands {
     const auto summary = nlohmann::json::parse(content(folder_ / "run/summary.json"));
     EXPECT_GE(summary["steps"], 1);
     EXPECT_LT(summary["steps"], 10000000);
+    EXPECT_TRUE(summary["stopped_early"]);
+    EXPECT_EQ(summary["epsilon"], summary["planned_epsilon"]) << "a stop may have followed from the results";
+    EXPECT_LT(summary["epsilon_if_stop_was_fixed"], summary["epsilon"]);
+    EXPECT_EQ(nlohmann::json::parse(content(folder_ / "run/model.json"))["events"], summary["event"]);
+    const double epsilon = summary["epsilon"];
+    EXPECT_NEAR(json("account --events run")["epsilon"], epsilon, 1e-9 * epsilon);
   }
 };
 
@@ -48,8 +54,9 @@ TEST_F(Interrupt, SoDoesSigtermAndTheJsonIsWhole) {
   terminal.send(SIGTERM);
   EXPECT_EQ(terminal.finish(), 130);
   EXPECT_THAT(terminal.shown(), HasSubstr(kStopping));
+  const auto printed = nlohmann::json::parse(content(folder_ / "out.txt"));
   expect_saved();
-  EXPECT_EQ(nlohmann::json::parse(content(folder_ / "out.txt")), nlohmann::json::parse(content(folder_ / "run/summary.json")));
+  EXPECT_EQ(printed, nlohmann::json::parse(content(folder_ / "run/summary.json")));
 }
 
 TEST_F(Interrupt, ASecondCtrlCEndsAtOnce) {

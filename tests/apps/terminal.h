@@ -35,9 +35,9 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Reads until `text` was shown; false if the program ends before, or a minute passes.
+  // Reads until `text` was shown; false if the program ends before, or five minutes pass (a busy machine is slow).
   bool wait_for(const std::string& text) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (shown_.find(text) == std::string::npos) {
       if (std::chrono::steady_clock::now() > end || !read_some()) return false;
     }
@@ -51,7 +51,7 @@ class Terminal {
   int finish() {
     while (read_some()) {
     }
-    kill(child_, SIGKILL);  // only where a minute passed without a sign
+    kill(child_, SIGKILL);  // only where five minutes passed without a sign
     int status = 0;
     waitpid(child_, &status, 0);
     ended_ = true;
@@ -63,7 +63,7 @@ class Terminal {
  private:
   bool read_some() {
     pollfd wait{.fd = keyboard_, .events = POLLIN, .revents = 0};
-    if (poll(&wait, 1, 60000) != 1) return false;
+    if (poll(&wait, 1, 300000) != 1) return false;
     char buffer[4096];
     const ssize_t got = read(keyboard_, buffer, sizeof buffer);
     if (got <= 0) return false;

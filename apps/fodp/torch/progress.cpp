@@ -29,8 +29,8 @@ std::string metric_text(const Objective& objective, double value) {
   return fmt::format("{} {:.4f}", objective.metric, value);
 }
 
-ProgressLine::ProgressLine(const Objective& objective, bool quiet)
-    : objective_(objective), quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
+ProgressLine::ProgressLine(const Objective& objective, double planned, bool quiet)
+    : objective_(objective), planned_(upper_text(planned)), quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::clear() {
@@ -57,7 +57,7 @@ void ProgressLine::stepped(const Progress& progress) {
   const double rate = static_cast<double>(progress.step) / progress.seconds;
   std::string line = fmt::format("{}step {}/{}  {:.0f} steps/s  {} left", kErase, progress.step, progress.steps, rate,
                                  duration(static_cast<double>(progress.steps - progress.step) / rate));
-  line += fmt::format("  epsilon {}", upper_text(epsilon(progress)));
+  line += fmt::format("  epsilon {} of {}", upper_text(epsilon(progress)), planned_);
   if (!std::isnan(progress.test_metric)) line += "  test " + metric_text(objective_, progress.test_metric);
   note(line.substr(0, kErase.size() + text_width(STDERR_FILENO) - 1));  // a second line would not be erased
   shown_ = true;
@@ -66,8 +66,8 @@ void ProgressLine::stepped(const Progress& progress) {
 void ProgressLine::evaluated(const Evaluation& evaluation) {
   if (quiet_) return;
   clear();
-  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8}  test {}  test loss {:.4f}  {}\n", evaluation.step, evaluation.epoch,
-                   upper_text(spent(evaluation.epsilon)), metric_text(objective_, evaluation.test_metric), evaluation.test_loss,
+  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8} of {}  test {}  test loss {:.4f}  {}\n", evaluation.step, evaluation.epoch,
+                   upper_text(spent(evaluation.epsilon)), planned_, metric_text(objective_, evaluation.test_metric), evaluation.test_loss,
                    duration(evaluation.seconds)));
 }
 

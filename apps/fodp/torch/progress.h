@@ -10,7 +10,8 @@ std::string metric_text(const Objective& objective, double value);
 
 class ProgressLine {
  public:
-  ProgressLine(const Objective& objective, bool quiet);
+  // `planned` is the epsilon of the whole plan: what the run guarantees wherever it is stopped.
+  ProgressLine(const Objective& objective, double planned, bool quiet);
   ~ProgressLine();
 
   void stepped(const Progress& progress);
@@ -22,6 +23,7 @@ class ProgressLine {
   double spent(double epsilon);
 
   const Objective& objective_;
+  std::string planned_;
   bool quiet_, terminal_, shown_ = false;
   double last_shown_ = -1;
   double epsilon_ = 0, next_epsilon_ = 0;  // the largest that was given so far; when to ask again

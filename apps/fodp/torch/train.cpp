@@ -1,8 +1,12 @@
 // fodp train: a private training from options to model, with its privacy statement.
+#include <filesystem>
+#include <fstream>
+
 #include <fmt/core.h>
 
 #include "command.h"
 #include "flags.h"
+#include "fodp/training/model_file.h"
 #include "fodp/training/run_directory.h"
 #include "fodp/training/statement.h"
 #include "interrupt.h"
@@ -45,7 +49,7 @@ void print_plan(const Plan& plan) {
 }
 
 Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet, const Interrupt& interrupt) {
-  ProgressLine line(trainer.objective(), quiet);
+  ProgressLine line(trainer.objective(), trainer.plan().spent().epsilon, quiet);
   return trainer.run({.evaluated =
                           [&](const Evaluation& evaluation) {
                             line.evaluated(evaluation);
@@ -77,26 +81,81 @@ int print_result(const Trainer& trainer, const Result& result, const RunIdentity
   return status;
 }
 
-}  // namespace
+// The options of `fodp train`, and what the command line says of them.
+struct CommandLine {
+  CommandLine() {
+    for (const OptionView& view : parts_of(options)) flags.add(view.heading, *view.part, view.options);
+    describe_names(flags);
+    flags.repeatable("spent");
+    for (const auto& pair : {std::pair{"epsilon", "noise-multiplier"},
+                             {"sample-rate", "lot"},
+                             {"steps", "epochs"},
+                             {"init", "init-seed"},
+                             {"init-public", "init-seed"}})
+      flags.alternatives({pair.first, pair.second});
+  }
 
-int train(const Words& words) {
   TrainOptions options;
-  Flags flags("train",
+  Flags flags{"train",
               "Trains a model under differential privacy. Without options: FO-DP-SGD on Fashion-MNIST to epsilon 3. Either give a budget "
               "(--epsilon, and the noise is calibrated to it) or the noise itself (--noise-multiplier). On the CPU, in float32.",
-              "fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --delta 1e-5 --out runs/demo");
-  for (const OptionView& view : parts_of(options)) flags.add(view.heading, *view.part, view.options);
-  describe_names(flags);
-  for (const auto& pair : {std::pair{"epsilon", "noise-multiplier"}, {"sample-rate", "lot"}, {"steps", "epochs"}, {"init", "init-seed"}})
-    flags.alternatives({pair.first, pair.second});
-  if (!flags.parse(words)) return 0;
+              "fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --out runs/demo"};
+};
 
+// The command line that a run was started with, as its record has it, and what may differ when it goes on.
+Words words_to_resume(const CommandLine& given) {
+  const std::filesystem::path run = *given.options.run.resume;
+  for (const std::string& name : given.flags.given())
+    check_input(name == "resume" || name == "threads" || name == "physical-batch" || name == "quiet" || name == "json",
+                "--{} and --resume: a run goes on as it was begun; only --threads, --physical-batch, --quiet and --json may be given",
+                name);
+  const std::filesystem::path config = run / "config.json";
+  check_input(std::filesystem::exists(config), "--resume {}: not the directory of a run: it has no config.json", run.string());
+  Words words = {"--config", config.string(), "--out", run.string()};
+  std::ifstream stream(config);
+  const auto record = nlohmann::json::parse(stream, nullptr, false);
+  if (record.is_object() && record.value("save", nlohmann::json()).is_string()) words.insert(words.end(), {"--save", record["save"]});
+  const SpeedOptions& speed = given.options.speed;
+  if (given.flags.given("threads")) words.insert(words.end(), {"--threads", std::to_string(*speed.threads)});
+  if (given.flags.given("physical-batch")) words.insert(words.end(), {"--physical-batch", std::to_string(speed.physical_batch)});
+  if (given.flags.json()) words.emplace_back("--json");
+  if (given.flags.quiet()) words.emplace_back("--quiet");
+  return words;
+}
+
+void open_directory(std::optional<RunDirectory>& directory, Trainer& trainer, const std::string& fingerprint, bool resume) {
+  const std::optional<std::string>& out = trainer.plan().options().run.out;
+  if (!out) return;
+  if (!resume) {
+    directory.emplace(*out, trainer, fingerprint);
+    return;
+  }
+  directory.emplace(RunDirectory::Resume(), *out, trainer, fingerprint);
+  note(fmt::format("fodp: going on after step {} of {}\n", trainer.steps_taken(), trainer.plan().steps()));
+  if (trainer.charges_lost() > 0)
+    warn(fmt::format("{} charges of the interrupted run were for steps after its last checkpoint, which are taken again and cost again",
+                     trainer.charges_lost()));
+}
+
+void print_end(const Trainer& trainer, const Result& result, bool interrupted) {
+  const Plan& plan = trainer.plan();
+  if (result.steps < plan.steps())
+    warn(fmt::format("{} after {} of {} steps; the guarantee is that of the whole plan",
+                     result.budget_spent ? "the budget is spent" : "stopped", result.steps, plan.steps()));
+  if (interrupted && plan.options().run.out && result.steps < plan.steps())
+    note(fmt::format("fodp: to go on: fodp train --resume {}\n", *plan.options().run.out));
+  if (const double loss = result.evaluations.back().test_loss; !(loss < 1e6))
+    warn(fmt::format("the run diverged: the test loss is {:.3g}; a smaller --lr would help", loss));
+}
+
+int train(const CommandLine& line, bool resume) {
+  const auto& [options, flags] = line;
   const std::string asked = options.method;
   // All that can be wrong with the options, before any row is read.
   Plan plan = make_plan(options, announced_sizes(options.data));
   if (asked != plan.method().name) note(fmt::format("fodp: {} is {}: {}\n", asked, plan.method().name, plan.method().alias_reason));
   if (options.run.dry_run) return print_dry_run(plan, flags);
-  if (options.run.out) check_can_make_run(*options.run.out);
+  if (options.run.out && !resume) check_can_make_run(*options.run.out);
   if (options.run.save) check_can_write(*options.run.save);
 
   const Dataset data = load_dataset(options.data);
@@ -107,22 +166,31 @@ int train(const Words& words) {
 
   Trainer trainer(std::move(plan), data);
   std::optional<RunDirectory> directory;
-  if (options.run.out) directory.emplace(*options.run.out, trainer);
+  open_directory(directory, trainer, data.fingerprint, resume);
   const Interrupt interrupt;
   const Result result = train_with_progress(trainer, directory, flags.quiet(), interrupt);
-  if (result.steps < trainer.plan().steps())
-    warn(fmt::format("stopped after {} of {} steps; what follows is for those", result.steps, trainer.plan().steps()));
-  if (const double loss = result.evaluations.back().test_loss; !(loss < 1e6))
-    warn(fmt::format("the run diverged: the test loss is {:.3g}; a smaller --lr would help", loss));
+  print_end(trainer, result, interrupt.came());
 
   RunIdentity identity = identity_now(data.fingerprint);
   if (directory) directory->finish(result, trainer.state(), *data.format, identity);
   if (options.run.save)
-    save_state_dict(trainer.state(), *options.run.save, {{"fodp", model_json(trainer.plan(), result.events, *data.format).dump()}});
+    save_state_dict(trainer.state(), *options.run.save, {{kModelKey, model_json(trainer.plan(), result, *data.format).dump()}});
   const int status = print_result(trainer, result, identity, flags, interrupt.came() ? kInterruptedStatus : 0);
   if (options.run.out && !flags.json())
-    print_text(fmt::format("\nIn {}: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt\n", *options.run.out));
+    print_text(fmt::format("\nIn {}: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint\n",
+                           *options.run.out));
   return status;
+}
+
+}  // namespace
+
+int train(const Words& words) {
+  CommandLine line;
+  if (!line.flags.parse(words)) return 0;
+  if (!line.options.run.resume) return train(line, false);
+  CommandLine again;
+  again.flags.parse(words_to_resume(line));
+  return train(again, true);
 }
 
 }  // namespace fodp::app

@@ -1,0 +1,14 @@
+// TOML out of a file that may hold anything.
+#pragma once
+
+#include <string_view>
+
+#include <toml++/toml.h>
+
+namespace fodp::app {
+
+// The table that the text stands for. InputError, which begins with `where` and names the line, if it is not TOML or a key has more than 8
+// parts (a.b.c): toml++ takes stack for each part and does not bound them.
+toml::table parse_toml(std::string_view text, std::string_view where);
+
+}  // namespace fodp::app
