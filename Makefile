@@ -1,12 +1,12 @@
 # make train   install what is missing, build, train FO-DP-SGD on Fashion-MNIST with its privacy statement
 # make test    install what is missing, build, run every test
 # make build   install what is missing, build: build/release/fodp
-.PHONY: train test build bench sanitize torch2 format packages
+.PHONY: train test build bench fuzz sanitize torch2 format packages
 JOBS ?= $(shell nproc)
 OUT ?= runs/fashion-mnist-$(shell date +%Y%m%d-%H%M%S)
 
 train: build
-	@build/release/fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --delta 1e-5 --out $(OUT)
+	@build/release/fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --out $(OUT)
 
 build: packages
 	@scripts/build release
@@ -22,6 +22,13 @@ bench: packages
 	@build/release/benchmarks/bench_accounting
 	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step
 	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step methods
+
+# Looks for files on which a reader fails, SECONDS for each format (CONTRIBUTING.md); needs clang.
+fuzz: SECONDS ?= 20
+fuzz:
+	@scripts/install-packages clang-14 libclang-rt-14-dev
+	@scripts/build fuzz
+	@scripts/fuzz $(SECONDS)
 
 # The suites under the sanitizers: everything under address and undefined, what does not enter LibTorch under thread.
 sanitize: packages

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$out"
 for method in fo-dp-sgd dp-sgd; do
   for seed in 1 2 3 4 5; do
-    run_once "$out/$method-$seed" --method $method --init-seed $seed --eval-every 15
+    run_once "$out/$method-$seed" --method $method --delta 1e-5 --init-seed $seed --eval-every 15
   done
   # epsilon, mean, least and greatest accuracy over the seeds
   python3 - "$out" $method <<'PY' >"$out/$method.dat"

@@ -13,7 +13,7 @@ for method in $METHODS; do
     rate=$([ "$lr" = default ] || echo "--lr $lr")
     runs=$(for _ in $(seq "$SEEDS"); do
       # shellcheck disable=SC2086
-      quietly "$FODP" train --method $method $rate --eval-every 100000 --json --quiet ${WORDS:-} || exit
+      quietly "$FODP" train --method $method $rate --delta 1e-5 --eval-every 100000 --json --quiet ${WORDS:-} || exit
     done)
     METHOD="$method ${WORDS:-}" LR=$lr python3 -c '
 import json, os, sys

@@ -178,6 +178,7 @@ TEST(RandomStream, RefusesToWorkAfterAMove) {
   EXPECT_THROW(words_at(stream, 1, 2), PrivacyError);
 }
 
+// They are the same by chance once in 2^256.
 TEST(RunKey, TwoSystemKeysDiffer) {
   const RunKey first = RunKey::from_system(), second = RunKey::from_system();
   EXPECT_NE(words_at(RandomStream(first, Purpose::noise), 0, 0, 4), words_at(RandomStream(second, Purpose::noise), 0, 0, 4));
