@@ -22,7 +22,7 @@ static_assert(!std::is_move_assignable_v<Charge>);
 static_assert(!std::is_default_constructible_v<Charge>);
 static_assert(!std::is_constructible_v<Charge, Event, std::uint64_t>);
 static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t>);
-static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t, std::int64_t>);
+static_assert(!std::is_constructible_v<Charge, const Event&, std::uint64_t, std::uint64_t, std::int64_t>);
 static_assert(std::is_nothrow_move_constructible_v<Charge>);
 static_assert(!std::is_copy_constructible_v<Ledger>);
 
@@ -86,6 +86,32 @@ TEST(Ledger, WhatWasSpentBeforeStaysWhenItIsRebuiltOrItsStateIsLoaded) {
   loaded.state(load);
   EXPECT_EQ(loaded.events(), (Events{{kOther, 2}, {kStep, 1}}));
   EXPECT_EQ(loaded.count(), 3u);
+}
+
+TEST(Ledger, AStateThatWouldRepeatNumbersIsRefused) {
+  Ledger ledger;
+  std::optional<Charge> open = ledger.charge(kStep, 2);
+  State early, late;
+  StateVisitor save_early = StateVisitor::saving(early, false), load_early = StateVisitor::loading(early, false);
+  ledger.state(save_early);
+  ledger.charge_state(save_early, open);
+  ledger.charge(kStep);
+  StateVisitor save_late = StateVisitor::saving(late, false), load_late = StateVisitor::loading(late, false);
+  ledger.state(save_late);
+  EXPECT_THROW(ledger.state(load_early), PrivacyError);
+  EXPECT_THROW(ledger.charge_state(load_early, open), PrivacyError);
+  EXPECT_EQ(ledger.count(), 3u);
+  EXPECT_EQ(total_count(ledger.events()), 2);
+  ledger.state(load_late);
+  EXPECT_EQ(ledger.charge(kStep).number(), 3u);
+}
+
+TEST(Ledger, EveryLedgerHasAnIdThatItsChargesCarry) {
+  Ledger one, other;
+  EXPECT_NE(one.id(), other.id());
+  Charge charge = one.charge(kStep);
+  EXPECT_EQ(charge.ledger(), one.id());
+  EXPECT_EQ(Charge(std::move(charge)).ledger(), one.id());
 }
 
 TEST(Ledger, ARefusedEventIsNotRecorded) {

@@ -79,14 +79,35 @@ TEST(Mechanism, TwoReleasesNeverShareNoise) {
   EXPECT_LT(std::abs(product), 5 * std::sqrt(double(kSize)));  // a false alarm in 2e6
 }
 
+// Two ledgers number their releases alike. On one key they would noise two sums alike, and the difference of the releases would be that of
+// the sums, in the clear.
+TEST(Mechanism, TwoLedgersOnOneKeyAreRefused) {
+  KnownSum known(4);
+  const RunKey key = RunKey::from_system();
+  const RandomStream stream(key, Purpose::noise), twin(key, Purpose::noise);
+  GaussianMechanism mechanism(1), another(1);
+  Ledger first, second;
+  const Event event = mechanism.event(known.of({}));
+  mechanism.release(known.of({{1, 0, 0, 0}}), first.charge(event), stream);
+  Charge charge = second.charge(event);
+  for (const RandomStream* same : {&stream, &twin}) {
+    EXPECT_THROW(mechanism.release(known.of({}), charge, *same), PrivacyError);
+    EXPECT_THROW(another.release(known.of({}), charge, *same), PrivacyError);
+  }
+  EXPECT_FALSE(charge.used_up());
+  EXPECT_NO_THROW(another.release(known.of({}), first.charge(event), twin)) << "one ledger may serve several mechanisms and streams";
+  const RandomStream own(RunKey::from_system(), Purpose::noise);
+  EXPECT_NO_THROW(mechanism.release(known.of({}), charge, own));
+}
+
 // A caller may run ranges of blocks itself, in any order: the release is the same, bit for bit.
 TEST(Opening, RangesOfBlocksMakeTheWholeRelease) {
   constexpr std::int64_t kSize = 3 * kNoiseBlock + 5;
   KnownSum known(kSize);
-  const RandomStream stream = test_stream();
+  const RandomStream same = test_stream(), stream = test_stream();
   GaussianMechanism whole(1), ranges(1);
   Ledger one, other;
-  const Release expected = whole.release(known.of({}), one.charge(whole.event(known.of({}))), stream);
+  const Release expected = whole.release(known.of({}), one.charge(whole.event(known.of({}))), same);
   Charge charge = other.charge(ranges.event(known.of({})));
   Mechanism::Opening opening = ranges.open(known.of({}), charge, stream);
   ASSERT_EQ(opening.blocks(), 4);

@@ -125,8 +125,7 @@ TEST(Equalities, DiskWithoutLookAheadAndFoWithWindowTwoDifferByTheStart) {
   constexpr std::int64_t kSize = 500;
   const double sigma = 1.1, beta = .7;
   KnownSum known(kSize);
-  const RunKey key = RunKey::from_insecure_seed(5);
-  const RandomStream noise(key, Purpose::noise);
+  const RandomStream fo_noise(RunKey::from_insecure_seed(5), Purpose::noise), noise(RunKey::from_insecure_seed(5), Purpose::noise);
   Ledger fo_ledger, ledger;
   FractionalMechanism fo(sigma, resolve({.beta = beta, .window = 2}, 1, 1));
   GaussianMechanism plain(sigma / beta);
@@ -136,7 +135,7 @@ TEST(Equalities, DiskWithoutLookAheadAndFoWithWindowTwoDifferByTheStart) {
     const GivenRows rows = random_rows(4, kSize, t);
     ClippedSum a = known.of(rows), b = known.of(rows);
     Charge fo_charge = fo_ledger.charge(fo.event(a)), charge = ledger.charge(plain.event(b));
-    const Release with_memory = fo.release(std::move(a), fo_charge, noise), y = plain.release(std::move(b), charge, noise);
+    const Release with_memory = fo.release(std::move(a), fo_charge, fo_noise), y = plain.release(std::move(b), charge, noise);
     if (t == 0) first.assign(y.values().begin(), y.values().end());
     const std::span<const float> filtered = disk.apply(y.values());
     for (std::int64_t i = 0; i < kSize; ++i)

@@ -2,6 +2,7 @@
 #include "fodp/noise/stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <latch>
@@ -194,6 +195,31 @@ TEST(RunKey, MovesAndLeavesNothingToUse) {
   const RunKey moved = std::move(key);
   EXPECT_EQ(words_at(RandomStream(moved, Purpose::noise), 0, 0), words_at(seeded(8), 0, 0));
   EXPECT_THROW(RandomStream(key, Purpose::noise), PrivacyError);
+}
+
+TEST(RunKey, IsClaimedByOneOwnerForEachPurpose) {
+  RunKey key = RunKey::from_insecure_seed(8);
+  const RandomStream noise(key, Purpose::noise), sampling(key, Purpose::sampling), same_seed = seeded(8);
+  EXPECT_TRUE(noise.claim(1));
+  const RunKey moved = std::move(key);
+  const RandomStream again(moved, Purpose::noise);
+  for (const RandomStream* stream : {&noise, &again}) {
+    EXPECT_TRUE(stream->claim(1));
+    EXPECT_FALSE(stream->claim(2));
+  }
+  EXPECT_TRUE(sampling.claim(2));
+  EXPECT_TRUE(same_seed.claim(2)) << "a seed can be used again on purpose: such runs are not private";
+}
+
+TEST(RunKey, IsClaimedOnceByThreadsThatRace) {
+  for (int round = 0; round < 200; ++round) {
+    const RandomStream stream = seeded(8);
+    std::atomic<int> owners = 0;
+    std::vector<std::thread> threads;
+    for (std::uint64_t owner = 1; owner <= 4; ++owner) threads.emplace_back([&, owner] { owners += stream.claim(owner); });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(owners, 1);
+  }
 }
 
 TEST(RunKey, IsWipedFromMemory) {

@@ -17,6 +17,7 @@ void check_within(bool holds, fmt::format_string<Args...> message, Args&&... arg
 
 Charge::Charge(Charge&& other) noexcept
     : event_(other.event_),
+      ledger_(other.ledger_),
       number_(other.number_),
       releases_(other.releases_),
       spent_(std::exchange(other.spent_, other.releases_)),
@@ -99,7 +100,9 @@ Charge Ledger::charge(const Event& event, std::int64_t releases) {
     planned_.clear();
   else if (--planned->second == 0)
     planned_.erase(planned);
-  return Charge(event, std::exchange(count_, count_ + more), releases);
+  const std::uint64_t number = std::exchange(count_, count_ + more);
+  handed_out_ = count_;
+  return Charge(event, id_, number, releases);
 }
 
 void Ledger::rebuild(std::span<const LedgerRecord> records) {

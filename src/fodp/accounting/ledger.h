@@ -1,7 +1,8 @@
 // The ledger of a run: every event is written here before its release exists. The only maker of a Charge.
 //
 // A Charge is the permission to make the releases that one event covers, most often one. Every release has a number of its own in the
-// ledger, which also indexes its noise (noise/stream.h), so that no two releases of a run share random bits.
+// ledger, which also indexes its noise (noise/stream.h), so that no two releases of a run share random bits. Every ledger numbers from 0:
+// each needs noise of a key of its own, and a mechanism refuses a charge whose ledger is not the one that the noise was first used with.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include "fodp/accounting/event.h"
 #include "fodp/accounting/merged_events.h"
 #include "fodp/base/state.h"
+#include "fodp/base/unique_id.h"
 
 namespace fodp {
 
@@ -26,6 +28,7 @@ class Charge {
   Charge& operator=(const Charge&) = delete;
 
   const Event& event() const { return event_; }
+  std::uint64_t ledger() const { return ledger_; }      // the id of the ledger that made it
   std::uint64_t number() const { return number_; }      // of its first release; the others follow it
   std::int64_t releases() const { return releases_; }   // how many it covers
   bool used_up() const { return spent_ == releases_; }  // or given away
@@ -36,9 +39,11 @@ class Charge {
 
  private:
   friend class Ledger;
-  Charge(const Event& event, std::uint64_t number, std::int64_t releases) : event_(event), number_(number), releases_(releases) {}
+  Charge(const Event& event, std::uint64_t ledger, std::uint64_t number, std::int64_t releases)
+      : event_(event), ledger_(ledger), number_(number), releases_(releases) {}
 
   Event event_;
+  std::uint64_t ledger_;
   std::uint64_t number_;
   std::int64_t releases_;
   std::int64_t spent_ = 0;
@@ -77,6 +82,8 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
+  std::uint64_t id() const { return id_; }  // no other ledger of the process has it
+
   void set_journal(Journal journal) { journal_ = std::move(journal); }
 
   // Records what earlier runs on the same rows have cost. From here on it is among events() and counts against the budget; it takes no
@@ -111,7 +118,8 @@ class Ledger {
   Events own_events() const;                         // events() without what was spent before
   std::uint64_t count() const { return count_; }     // releases: the numbers handed out
 
-  // What was charged, what is left of the plan, and a charge that is still open, as a run's state.
+  // What was charged, what is left of the plan, and a charge that is still open, as a run's state. PrivacyError, and the ledger is as it
+  // was, for a state that would make it hand out a number again that it has handed out in this process.
   void state(StateVisitor& visit);
   void charge_state(StateVisitor& visit, std::optional<Charge>& open) const;
 
@@ -126,6 +134,8 @@ class Ledger {
   MergedEvents charged_;                                        // what was spent before included
   std::unordered_map<Event, std::int64_t, EventHash> planned_;  // what is left of the plan: counts above 0
   std::uint64_t count_ = 0;
+  std::uint64_t handed_out_ = 0;  // every number that charge() has given in this process is below
+  std::uint64_t id_ = unique_id();
 };
 
 }  // namespace fodp

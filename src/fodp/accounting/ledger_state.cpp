@@ -32,11 +32,15 @@ void Ledger::state(StateVisitor& visit) {
   for (const Composed& part : committed_.events()) committed.push_back(row_of(part.event, part.count));
   for (const auto& [event, count] : planned_) planned.push_back(row_of(event, count));
   std::ranges::sort(planned);  // a map has no order of its own
-  visit("count", count_);
+  std::uint64_t count = count_;
+  visit("count", count);
   visit("charged", charged);
   visit("planned", planned);
   visit("committed", committed);
   if (!visit.loads()) return;
+  check_privacy(count >= handed_out_, "state: a ledger of {} releases, loaded after this one has made {}: their noise would come again",
+                count, handed_out_);
+  count_ = count;
   charged_ = {};
   committed_ = {};
   planned_.clear();
@@ -62,9 +66,11 @@ void Ledger::charge_state(StateVisitor& visit, std::optional<Charge>& open) cons
   if (!visit.loads()) return;
   open.reset();
   if (event.empty()) return;
+  check_privacy(number >= handed_out_, "state: a charge for release {}, loaded after the ledger has made {}: its noise would come again",
+                number, handed_out_);
   check_input(spent >= 0 && spent <= releases && number + static_cast<std::uint64_t>(releases) <= count_,
               "state: a charge for releases {} to {} that the ledger did not hand out", number, releases);
-  open.emplace(Charge(from_row(event[0]).event, number, releases));
+  open.emplace(Charge(from_row(event[0]).event, id_, number, releases));
   open->spent_ = spent;
   open->ticket_ = ticket;
 }

@@ -86,6 +86,9 @@ Mechanism::Opening Mechanism::open(ClippedSum sum, Charge& charge, const RandomS
     check_privacy(share == 0 || cost <= (1 + 1e-12) / (share * share),
                   "the numbers of this release are noised less than it is charged for");
   }
+  check_privacy(noise.claim(charge.ledger()),
+                "this noise belongs to another ledger: both number their releases from 0, so that two releases would have the same noise; "
+                "make a RunKey for each ledger, and its stream of noise from that key");
   if (sum.size() > 0) size_ = sum.size();
   const std::uint64_t number = charge.spend(sum.draw().ticket);
   return Opening(*this, std::move(sum), noise, number, scale, share > 0);

@@ -65,8 +65,9 @@ class Mechanism {
   // A sum on its way to a release. Its blocks may be run by several threads or callers at once.
   class Opening;
 
-  // Spends one release of the charge, then opens the sum. PrivacyError, with nothing opened, if the charge is for less than this costs, or
-  // while another release is open: releases of one mechanism follow each other.
+  // Spends one release of the charge, then opens the sum. PrivacyError, with nothing opened, if the charge is for less than this costs, if
+  // the noise was first used with another ledger (a ledger needs a RunKey of its own), or while another release is open: releases of one
+  // mechanism follow each other.
   // `noise` must outlive the opening.
   Opening open(ClippedSum sum, Charge& charge, const RandomStream& noise);
   // All of it at once.

@@ -39,7 +39,9 @@ RunKey RunKey::from_insecure_seed(std::uint64_t seed) {
   return key;
 }
 
-RunKey::RunKey(RunKey&& other) noexcept : bytes_(other.bytes_) { OPENSSL_cleanse(other.bytes_.data(), other.bytes_.size()); }
+RunKey::RunKey(RunKey&& other) noexcept : bytes_(other.bytes_), owners_(std::move(other.owners_)) {
+  OPENSSL_cleanse(other.bytes_.data(), other.bytes_.size());
+}
 
 RunKey::~RunKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
@@ -47,6 +49,7 @@ RunKey::~RunKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 // schedule and OpenSSL's search for the cipher. Freeing a context wipes its key schedule.
 struct RandomStream::Key {
   EVP_CIPHER_CTX* prepared = EVP_CIPHER_CTX_new();
+  std::shared_ptr<std::atomic<std::uint64_t>> owner;  // of the purpose, in what all streams of the run key share
 
   Key() = default;
   Key(const Key&) = delete;
@@ -63,10 +66,17 @@ RandomStream::RandomStream(const RunKey& key, Purpose purpose) : key_(std::make_
   const bool done = key_->prepared && EVP_EncryptInit_ex(key_->prepared, EVP_aes_256_ctr(), nullptr, purpose_key.data(), nullptr) == 1;
   OPENSSL_cleanse(purpose_key.data(), purpose_key.size());
   check_fault(done, "AES-256-CTR is not available in OpenSSL");
+  key_->owner = {key.owners_, &key.owners_->at(static_cast<std::size_t>(purpose))};
 }
 
 RandomStream::RandomStream(RandomStream&&) noexcept = default;
 RandomStream::~RandomStream() = default;
+
+bool RandomStream::claim(std::uint64_t owner) const {
+  check_privacy(key_ != nullptr, "random stream: used after it was moved from");
+  std::uint64_t present = 0;
+  return key_->owner->compare_exchange_strong(present, owner) || present == owner;
+}
 
 void RandomStream::fill(std::uint64_t index, std::uint32_t block, std::span<std::uint64_t> out) const {
   // A block has 2^32 counter values of two words each. One word more would repeat bits of the next block.
