@@ -66,13 +66,19 @@ class NumberQuery : public Query {
   std::span<const float> before_;
 };
 
+// Rows that a test draws itself; a number is their rate.
+struct TestDraw : Draw {
+  TestDraw(const DrawTerms& terms = {}) : Draw(vouching_that_rows_were_drawn_so(terms)) {}
+  TestDraw(double rate) : TestDraw(DrawTerms{.sample_rate = rate}) {}
+};
+
 class TestClipper {
  public:
   TestClipper(const torch::nn::Module& model, FlatParameters& parameters, RowLosses losses, const ClipSettings& settings,
               std::int64_t block_rows)
       : rule_(make_rule(settings)), clipper_(model, parameters, std::move(losses), *rule_, settings.group_clip, block_rows) {}
 
-  ClippedSum clipped_sum(const Blocks& blocks, const Draw& draw, const Gather& gather, const ClipRequest& request = {}) const {
+  ClippedSum clipped_sum(const Blocks& blocks, const TestDraw& draw, const Gather& gather, const ClipRequest& request = {}) const {
     ClipRows rows{blocks, draw, gather};
     if (request.importance) {
       rows.coin = request.importance->chance;
@@ -82,12 +88,12 @@ class TestClipper {
     return clipper_.clipped_sum(rows, NumberQuery(Query::Depth::gradients, {"count", .5, *request.count_noise},
                                                   [](const RowFacts& row) { return row.unclipped - .5; }));
   }
-  ClippedSum norm_total(const Blocks& blocks, const Draw& draw, const Gather& gather, double noise_multiplier) const {
+  ClippedSum norm_total(const Blocks& blocks, const TestDraw& draw, const Gather& gather, double noise_multiplier) const {
     return clipper_.clipped_sum({blocks, draw, gather},
                                 NumberQuery(Query::Depth::norms, {"norm_total", rule_->clip_norm(), noise_multiplier},
                                             [](const RowFacts& row) { return row.bounded; }));
   }
-  ClippedSum loss_change(const Blocks& blocks, const Draw& draw, const Gather& gather, std::span<const float> before, double lot,
+  ClippedSum loss_change(const Blocks& blocks, const TestDraw& draw, const Gather& gather, std::span<const float> before, double lot,
                          double bound, double noise_multiplier) const {
     return clipper_.clipped_sum({blocks, draw, gather}, NumberQuery(
                                                             Query::Depth::losses, {"loss_change", bound, noise_multiplier, true, lot},

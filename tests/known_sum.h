@@ -29,13 +29,13 @@ class KnownSum {
             block_rows),
         block_rows_(block_rows) {}
 
-  ClippedSum of(const GivenRows& rows, const Draw& draw = {}, const ClipRequest& request = {}) const {
+  ClippedSum of(const GivenRows& rows, const TestDraw& draw = {}, const ClipRequest& request = {}) const {
     return clipper_.clipped_sum(blocks(rows), draw, gather(rows), request);
   }
-  ClippedSum norm_total(const GivenRows& rows, const Draw& draw, double noise_multiplier) const {
+  ClippedSum norm_total(const GivenRows& rows, const TestDraw& draw, double noise_multiplier) const {
     return clipper_.norm_total(blocks(rows), draw, gather(rows), noise_multiplier);
   }
-  ClippedSum loss_change(const GivenRows& rows, const Draw& draw, std::span<const float> before, double lot, double bound,
+  ClippedSum loss_change(const GivenRows& rows, const TestDraw& draw, std::span<const float> before, double lot, double bound,
                          double noise_multiplier) const {
     return clipper_.loss_change(blocks(rows), draw, gather(rows), before, lot, bound, noise_multiplier);
   }

@@ -42,7 +42,7 @@ TEST(Count, IsOfTheClipNormThatTheRuleHasNow) {
   const Clipper clipper(
       *layer, flat, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).squeeze(1); }, rule, GroupClip::whole, 8);
   const Gather gather = [](std::span<const std::int64_t> rows) { return Batch{at::ones({std::ssize(rows), 1}).mul(2), at::Tensor()}; };
-  const auto sum = [&] { return clipper.clipped_sum({{{0, 1, 2}}, 1, gather}); };
+  const auto sum = [&] { return clipper.clipped_sum({{{0, 1, 2}}, Draw(), gather}); };
   EXPECT_EQ(opened_release(sum()).scalar("count"), 1.5);
   EXPECT_EQ(sum().sensitivity(), 5);
   rule.adapt(.5, 1);  // none was clipped: down to 5*exp(-.5)

@@ -180,7 +180,7 @@ TEST(RowByRow, NumbersOfARowThatThrowsAreZero) {
   Classifier problem;
   problem.targets[3] = kClasses;
   const TestClipper clipper(*problem.net, *problem.flat, problem.losses(), {.clip_norm = .5}, 8);
-  const Draw draw(1);
+  const Draw draw;
   const auto number = [&](Query::Depth depth, std::vector<std::int64_t> rows, const std::function<double(const RowFacts&)>& part,
                           std::span<const float> before = {}) {
     const Gather gather = problem.gather();

@@ -13,12 +13,8 @@ namespace {
 
 using namespace fodp::testing;
 
-Draw turn(std::uint64_t number, std::int64_t cycle) {
-  Draw draw(1);
-  draw.cycle = cycle;
-  draw.turn = number;
-  draw.ticket = number / static_cast<std::uint64_t>(cycle);
-  return draw;
+DrawTerms turn(std::uint64_t number, std::int64_t cycle) {
+  return {.ticket = number / static_cast<std::uint64_t>(cycle), .cycle = cycle, .turn = number};
 }
 
 std::unique_ptr<BandedMechanism> banded(double sigma, std::int64_t bands) {
@@ -252,9 +248,9 @@ TEST(Banded, LotsOutOfTurnAreRefused) {
 
 TEST(Banded, TwoSumsOfOneLotAreRefused) {
   Bench bench(banded(1, 3), 4);
-  Draw draw = turn(0, 3);
-  draw.queries = 2;
-  ClippedSum sum = bench.known().of({}, draw);
+  DrawTerms terms = turn(0, 3);
+  terms.queries = 2;
+  ClippedSum sum = bench.known().of({}, terms);
   Charge charge = bench.ledger().charge(bench.mechanism().event(sum), 3);
   EXPECT_THROW(bench.mechanism().release(std::move(sum), charge, bench.stream()), PrivacyError);
 }

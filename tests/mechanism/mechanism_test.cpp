@@ -210,12 +210,7 @@ TEST(Mechanism, WithoutNoiseTheCountIsExactToo) {
 class TwoQueries : public ::testing::Test {
  protected:
   static constexpr std::int64_t kSize = 50000;
-  ClippedSum sum() const {
-    Draw draw(.5);
-    draw.queries = 2;
-    draw.ticket = 7;
-    return bench.known().of({}, draw);
-  }
+  ClippedSum sum() const { return bench.known().of({}, DrawTerms{.sample_rate = .5, .ticket = 7, .queries = 2}); }
   Release release(Charge& charge) { return bench.mechanism().release(sum(), charge, bench.stream()); }
 
   Bench bench{std::make_unique<GaussianMechanism>(1.5), kSize};
@@ -248,15 +243,12 @@ TEST_F(TwoQueries, ThreeAreRefused) {
 TEST_F(TwoQueries, OfOtherRowsAreRefused) {
   Charge charge = bench.ledger().charge(bench.mechanism().event(sum()), 2);
   release(charge);
-  Draw other = sum().draw();
-  other.ticket = 8;
+  const DrawTerms other{.sample_rate = .5, .ticket = 8, .queries = 2};
   EXPECT_THROW(bench.mechanism().release(bench.known().of({}, other), charge, bench.stream()), PrivacyError);
 }
 
 TEST_F(TwoQueries, EachLeaveTheVectorTheRestOfTheirHalf) {
-  Draw draw(1);
-  draw.queries = 2;
-  ClippedSum with_count = bench.known().of({}, draw, {.count_noise = 4});
+  ClippedSum with_count = bench.known().of({}, DrawTerms{.queries = 2}, {.count_noise = 4});
   Charge charge = bench.ledger().charge(bench.mechanism().event(with_count), 2);
   const Release release = bench.mechanism().release(std::move(with_count), charge, bench.stream());
   const double variance = 1 / (1 / (2 * 1.5 * 1.5) - 1 / 16.);

@@ -1,10 +1,10 @@
 #include "fodp/data/sampling.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "fodp/base/check.h"
+#include "fodp/base/unique_id.h"
 
 namespace fodp {
 namespace {
@@ -15,36 +15,35 @@ constexpr double kFill = .85;
 // Slots per block of the stream: whoever is sampled does not depend on how the rows are blocked.
 constexpr std::int64_t kStreamSlots = 8192;
 
-std::uint64_t next_id() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
-
 }  // namespace
 
 void Lot::take_sum() const {
-  check_privacy(sums_left_ > 0, "this lot was drawn for {} sum{}, which {} made: draw another", draw_.queries,
-                draw_.queries == 1 ? "" : "s", draw_.queries == 1 ? "is" : "are");
+  check_privacy(sums_left_ > 0, "this lot was drawn for {} sum{}, which {} made: draw another", draw_.queries(),
+                draw_.queries() == 1 ? "" : "s", draw_.queries() == 1 ? "is" : "are");
   --sums_left_;
 }
 
 PoissonSampler::PoissonSampler(std::int64_t records, std::int64_t block_rows, RandomStream stream)
-    : records_(records), block_rows_(block_rows), stream_(std::move(stream)), id_(next_id()) {
+    : records_(records), block_rows_(block_rows), stream_(std::move(stream)), id_(unique_id()) {
   check_input(records >= 1, "there are {} records: at least 1 is needed", records);
   check_input(block_rows >= 1, "a block has at most {} rows: must be at least 1", block_rows);
+  check_privacy(stream_.purpose() == Purpose::sampling, "rows are drawn from a stream for sampling, not one for another purpose");
+  check_privacy(stream_.claim(id_),
+                "this stream belongs to another sampler: both would draw the same rows, which are charged as if they were independent; "
+                "make a RunKey for each sampler");
 }
 
-Lot PoissonSampler::draw(std::uint64_t number, const LotTerms& terms) const {
+Lot PoissonSampler::draw(std::uint64_t number, const LotTerms& terms) {
   const double rate = terms.sample_rate, charged = terms.charged_rate.value_or(rate);
   check_input(rate > 0 && rate <= 1, "sample rate is {}: must be in (0, 1]", rate);
   check_privacy(charged >= rate, "a lot drawn at rate {} cannot be charged at rate {}", rate, charged);
-  Draw drawn(charged);
-  drawn.queries = terms.queries;
-  drawn.cycle = terms.cycle;
-  drawn.turn = terms.turn;
-  drawn.source = id_;
-  drawn.ticket = terms.cycle > 1 ? terms.turn / static_cast<std::uint64_t>(terms.cycle) : number;
-  Lot lot(number, drawn);
+  check_privacy(!last_ || number > *last_,
+                "lot {} is asked for after lot {}: the numbers must ascend, since a lot that is drawn again has the same rows, and is "
+                "charged as if they were drawn independently",
+                number, last_.value_or(number));
+  last_ = number;
+  const std::uint64_t ticket = terms.cycle > 1 ? terms.turn / static_cast<std::uint64_t>(terms.cycle) : number;
+  Lot lot(number, Draw({charged, ticket, terms.queries, terms.cycle, terms.turn}, id_));
 
   const bool whole = rate == 1 && terms.cycle == 1;
   const double expected = static_cast<double>(records_) * rate / static_cast<double>(terms.cycle);

@@ -4,7 +4,7 @@
 // A record is included iff its 64-bit word is below floor(q*2^64), so the true rate is at most q. Records keep their slot: the lot's rows
 // come in blocks of neighbouring slots, at most `block_rows` each (an overfull block is halved at its middle slot). What a slot holds
 // changes neither blocks nor places, so a record changes the rounding of its own block only (docs/finite-precision.md). How many rows a lot
-// has is as private as which: nothing prints or stores it.
+// has is as private as which: nothing prints or stores it, and only a run can look.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,10 @@
 
 namespace fodp {
 
+namespace testing {
+struct LotRows;  // tests/lot_rows.h
+}
+
 // Move-only. Only the sampler makes one, so that its rate is the one it was drawn at; it gives no more sums than it was drawn for (two
 // sums of one lot cost more than two of two).
 class Lot {
@@ -25,19 +29,20 @@ class Lot {
 
   const Draw& draw() const { return draw_; }
   std::uint64_t number() const { return number_; }
-  const std::vector<std::vector<std::int64_t>>& blocks() const { return blocks_; }  // rows, ascending
 
   // Takes one of the sums it was drawn for. PrivacyError if there is none left.
   void take_sum() const;
 
  private:
   friend class PoissonSampler;
-  Lot(std::uint64_t number, const Draw& draw) : number_(number), draw_(draw), sums_left_(draw.queries) {}
+  friend class PrivateSteps;
+  friend struct testing::LotRows;
+  Lot(std::uint64_t number, const Draw& draw) : number_(number), draw_(draw), sums_left_(draw.queries()) {}
 
   std::uint64_t number_;
   Draw draw_;
   mutable std::int64_t sums_left_;
-  std::vector<std::vector<std::int64_t>> blocks_;
+  std::vector<std::vector<std::int64_t>> blocks_;  // rows, ascending: as secret as the data, and so is how many there are
 };
 
 // What a lot is drawn for.
@@ -51,12 +56,14 @@ struct LotTerms {
 
 class PoissonSampler {
  public:
+  // PrivacyError for a stream of another purpose, or of a key that another sampler draws by.
   PoissonSampler(std::int64_t records, std::int64_t block_rows, RandomStream stream);
 
   std::uint64_t id() const { return id_; }  // no other sampler of the process has it
 
-  // The lot with this number; the same rows for the same key and number, whatever the blocks. InputError for a rate outside (0, 1].
-  Lot draw(std::uint64_t number, const LotTerms& terms) const;
+  // The lot with this number; the same rows for the same key and number, whatever the blocks. PrivacyError for a number that is not above
+  // all that were drawn before: two lots of one number are the same rows. InputError for a rate outside (0, 1].
+  Lot draw(std::uint64_t number, const LotTerms& terms);
 
  private:
   std::vector<std::int64_t> sampled_rows(std::uint64_t number, const LotTerms& terms) const;
@@ -65,6 +72,7 @@ class PoissonSampler {
   std::int64_t records_, block_rows_;
   RandomStream stream_;
   std::uint64_t id_;
+  std::optional<std::uint64_t> last_;  // the number of the last lot
 };
 
 }  // namespace fodp

@@ -29,7 +29,7 @@ struct ClippedRows {
   std::vector<ClipGroup> groups;
   std::vector<BoundedScalar> scalars;
   std::vector<std::int64_t> scalar_lattice;  // in units of scalar_grid(sensitivity)
-  Draw draw;
+  Draw draw;                                 // if left as it is, every record may be among the rows, which costs the most
   double grid = 1;
   double slack = 0;  // what finite precision adds to the sensitivity, relative
 };
@@ -48,7 +48,7 @@ class ClippedSum {
 
   std::int64_t size() const { return static_cast<std::int64_t>(rows_.lattice.size()); }  // 0 if there are scalars only
   const Draw& draw() const { return rows_.draw; }
-  double sample_rate() const { return rows_.draw.sample_rate; }
+  double sample_rate() const { return rows_.draw.sample_rate(); }
   double grid() const { return rows_.grid; }
   const std::vector<ClipGroup>& groups() const { return rows_.groups; }
   const std::vector<BoundedScalar>& scalars() const { return rows_.scalars; }

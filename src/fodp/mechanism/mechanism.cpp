@@ -64,10 +64,10 @@ void Mechanism::check_charge(const ClippedSum& sum, const Charge& charge, const 
                 paid.sample_rate, paid.charged_multiplier(), needed.sample_rate, needed.charged_multiplier());
   check_privacy(noise.purpose() == Purpose::noise, "a release draws its noise from a stream for noise, not one for another purpose");
   const Draw& draw = sum.draw();
-  check_privacy(draw.cycle == cycle(), "the rows come from a cycle of {} groups: this mechanism's noise needs one of {}", draw.cycle,
+  check_privacy(draw.cycle() == cycle(), "the rows come from a cycle of {} groups: this mechanism's noise needs one of {}", draw.cycle(),
                 cycle());
-  check_privacy(charge.releases() <= draw.queries * cycle(), "the charge is for {} releases: {} sums are made of these rows",
-                charge.releases(), draw.queries * cycle());
+  check_privacy(charge.releases() <= draw.queries() * cycle(), "the charge is for {} releases: {} sums are made of these rows",
+                charge.releases(), draw.queries() * cycle());
   check_turn(draw);
   check_privacy(sum.size() == 0 || size_ == 0 || sum.size() == size_, "a sum of {} values: this mechanism has released sums of {}",
                 sum.size(), size_);
@@ -76,7 +76,7 @@ void Mechanism::check_charge(const ClippedSum& sum, const Charge& charge, const 
 Mechanism::Opening Mechanism::open(ClippedSum sum, Charge& charge, const RandomStream& noise) {
   check_privacy(!open_, "a release of this mechanism is open: close it before the next one is opened");
   check_charge(sum, charge, noise);
-  const double share = event(sum).noise_multiplier * std::sqrt(static_cast<double>(sum.draw().queries));
+  const double share = event(sum).noise_multiplier * std::sqrt(static_cast<double>(sum.draw().queries()));
   double scale = 0;
   if (sum.size() > 0) {
     scale = vector_multiplier(share, sum.scalars()) * sum.sensitivity();
@@ -90,7 +90,7 @@ Mechanism::Opening Mechanism::open(ClippedSum sum, Charge& charge, const RandomS
                 "this noise belongs to another ledger: both number their releases from 0, so that two releases would have the same noise; "
                 "make a RunKey for each ledger, and its stream of noise from that key");
   if (sum.size() > 0) size_ = sum.size();
-  const std::uint64_t number = charge.spend(sum.draw().ticket);
+  const std::uint64_t number = charge.spend(sum.draw().ticket());
   return Opening(*this, std::move(sum), noise, number, scale, share > 0);
 }
 
@@ -147,19 +147,19 @@ Release Mechanism::Opening::close() {
   const double scale = scale_ * lot_scale_;
   if (sum_.size() > 0) mechanism_.end(*values_, scale);
   std::vector<Release::Scalar> scalars = mechanism_.release_scalars(*this);
-  mechanism_.next_turn_ = sum_.draw().turn + 1;
+  mechanism_.next_turn_ = sum_.draw().turn() + 1;
   return Release(std::move(values_), std::move(scalars), sum_.size() > 0 ? mechanism_.noise_variance(scale) : std::nullopt, number_);
 }
 
 // Noise correlated over a cycle covers a record that is in one of any `cycle` releases in a row: each group once, in turn.
 void Mechanism::check_turn(const Draw& draw) const {
   if (cycle() == 1) return;
-  check_privacy(draw.queries == 1, "{} sums are made of these rows: correlated noise covers one of each lot", draw.queries);
+  check_privacy(draw.queries() == 1, "{} sums are made of these rows: correlated noise covers one of each lot", draw.queries());
   check_privacy(
-      !next_turn_ || draw.turn == *next_turn_,
+      !next_turn_ || draw.turn() == *next_turn_,
       "this lot was drawn for turn {}, the next release is turn {}: with correlated noise every lot must be released once, in the "
       "order of the turns",
-      draw.turn, next_turn_.value_or(draw.turn));
+      draw.turn(), next_turn_.value_or(draw.turn()));
 }
 
 // Their noise is of the last blocks of the release's part of the stream: no vector is long enough to use them.

@@ -45,7 +45,7 @@ struct PrivateSteps::Run {
   std::span<const float> unmoved() { return moved_from.empty() ? std::span<const float>(parameters.values()) : moved_from; }
 
   void check_own(const Draw& draw) const {
-    check_privacy(draw.source == sampler.id(), "these rows were drawn by another run: its ledger would not know of their release");
+    check_privacy(draw.source() == sampler.id(), "these rows were drawn by another run: its ledger would not know of their release");
   }
 
   void end_of_step() {

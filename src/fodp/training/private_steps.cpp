@@ -147,7 +147,7 @@ ClippedSum PrivateSteps::clipped_sum(const Lot& lot, const Query& query) {
   lot.take_sum();
   const auto coin = [&](std::int64_t row) { return static_cast<double>(words[row]) * 0x1p-64; };
   const bool insecure = r.plan.options().insecure_diagnostics && query.depth() == Query::Depth::gradients;
-  return r.clipper.clipped_sum({lot.blocks(), lot.draw(), r.rows.gather, coin}, query, insecure ? &r.insecure_clip : nullptr);
+  return r.clipper.clipped_sum({lot.blocks_, lot.draw(), r.rows.gather, coin}, query, insecure ? &r.insecure_clip : nullptr);
 }
 
 Release PrivateSteps::release(ClippedSum sum) {
@@ -158,17 +158,17 @@ Release PrivateSteps::release(ClippedSum sum) {
                 "this sum is empty: it was released or given away already, or its query asked for nothing");
   if (sum.size() == 0) {  // numbers by themselves
     GaussianMechanism numbers(sum.scalars().front().noise_multiplier);
-    return numbers.release(std::move(sum), r.ledger->charge(numbers.event(draw.sample_rate, 0)), r.noise);
+    return numbers.release(std::move(sum), r.ledger->charge(numbers.event(draw.sample_rate(), 0)), r.noise);
   }
-  const bool paid = r.charge && !r.charge->used_up() && r.charged_ticket == draw.ticket;
+  const bool paid = r.charge && !r.charge->used_up() && r.charged_ticket == draw.ticket();
   // Rows that are new begin a step: what an earlier one did not ask for is not asked any more.
   if (!paid) r.sums_released = (r.sums_released + r.queries() - 1) / r.queries() * r.queries();
   Mechanism& mechanism = *r.parts.mechanisms[r.sums_released % r.queries()];
   mechanism.begin_step(r.present_step(), r.unmoved());
   if (!paid) {
     r.charge.reset();
-    r.charge.emplace(r.ledger->charge(mechanism.event(draw.sample_rate, r.plan.slack()), draw.queries * mechanism.cycle()));
-    r.charged_ticket = draw.ticket;
+    r.charge.emplace(r.ledger->charge(mechanism.event(draw.sample_rate(), r.plan.slack()), draw.queries() * mechanism.cycle()));
+    r.charged_ticket = draw.ticket();
   }
   Release release = mechanism.release(std::move(sum), *r.charge, r.noise, r.parallel);  // recorded before it exists
   ++r.sums_released;
