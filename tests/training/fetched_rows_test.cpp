@@ -15,6 +15,7 @@
 #include "fodp/base/check.h"
 #include "fodp/gradients/embedding.h"
 #include "fodp/gradients/linear.h"
+#include "fodp/mechanism/banded.h"
 #include "fodp/training/evaluate.h"
 #include "fodp/training/private_steps.h"
 
@@ -198,6 +199,74 @@ TEST(FetchedRows, ASampleOfAnotherTypeIsAnInputError) {
   EXPECT_NO_THROW(clipped_sum(rows));
   rows.sample->targets = rows.sample->targets.to(at::kInt);
   EXPECT_THROW(clipped_sum(rows), InputError);
+}
+
+// Correlated noise over four steps: a record takes part when the turn of its row number comes, and must keep the number.
+PrivateOptions cyclic(const std::string& method = "bandmf") {
+  PrivateOptions options{
+      .method = method, .privacy = {.noise_multiplier = 1.0, .sample_rate = .25, .steps = 12}, .update = {.lr = .3}, .insecure_seed = 7};
+  options.own.of<BandOptions>().bands = 4;
+  return options;
+}
+
+TEST(FetchedRows, ThatChangePlacesAreRefusedUnderCorrelatedNoise) {
+  for (const std::string method : {"bandmf", "dp-sgd"}) {
+    Texts texts(200);
+    TextModel model;
+    PrivateSteps steps(model, model.losses(), texts.to_fixed_length(), cyclic(method));
+    for (int i = 0; i < 8; ++i) steps.step();
+    std::ranges::rotate(texts.words, texts.words.begin() + 1);
+    std::ranges::rotate(texts.kinds, texts.kinds.begin() + 1);
+    if (method == "dp-sgd") {
+      EXPECT_NO_THROW(steps.step()) << "each step is paid for by itself";
+      continue;
+    }
+    try {
+      steps.step();
+      ADD_FAILURE() << "not refused";
+    } catch (const PrivacyError& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("same record"), HasSubstr("shuffle")));
+    }
+    EXPECT_EQ(total_count(steps.events()), 2) << "nothing is charged for a refused step";
+  }
+}
+
+// The function may hand out its own memory, which changes under whoever keeps it.
+TEST(FetchedRows, ThatChangeInPlaceAreRefusedUnderCorrelatedNoise) {
+  nn::Linear net(2, 1);
+  const at::Tensor memory = at::randn({16, 2});
+  const TrainingRows rows{16, [&](Chosen chosen) {
+                            if (chosen.size() == 16) return Batch{memory, at::Tensor()};
+                            std::vector<at::Tensor> some;
+                            for (const std::int64_t row : chosen) some.push_back(memory[row]);
+                            return Batch{torch::stack(some), at::Tensor()};
+                          }};
+  const RowLosses losses = [&](const at::Tensor& x, const at::Tensor&) { return net->forward(x).square().sum(1); };
+  PrivateSteps steps(*net, losses, rows, cyclic());
+  for (int i = 0; i < 4; ++i) steps.step();
+  memory[15][1].add_(1);
+  EXPECT_THROW(steps.step(), PrivacyError);
+}
+
+TEST(FetchedRows, ThatAreRandomTrainUnderCorrelatedNoise) {
+  const Texts texts(40);
+  TrainingRows rows = texts.to_fixed_length();
+  rows.random_rows = true;
+  rows.gather = [gather = rows.gather](Chosen chosen) {
+    const Batch batch = gather(chosen);
+    const at::Tensor x = batch.inputs[0];
+    return Batch{x.where(at::randn_like(x, at::kFloat).lt(1), at::zeros_like(x)), batch.targets};
+  };
+  TextModel model;
+  PrivateSteps steps(model, model.losses(), rows, cyclic());
+  while (!steps.done()) ASSERT_NO_THROW(steps.step());
+}
+
+TEST(FetchedRows, TheStatementSaysThatRowsMustStayUnderCorrelatedNoise) {
+  const Texts texts(40);
+  TextModel model, other;
+  EXPECT_THAT(PrivateSteps(model, model.losses(), texts.to_fixed_length(), cyclic()).statement(), HasSubstr("Same rows"));
+  EXPECT_THAT(PrivateSteps(other, other.losses(), texts.to_fixed_length(), cyclic("dp-sgd")).statement(), Not(HasSubstr("Same rows")));
 }
 
 // Labels and words out of range, and a row that cannot be fetched: the run goes to its end, and these rows are as good as not there.

@@ -203,6 +203,24 @@ TEST_F(Resume, AStateAloneIsForRunsThatAreNotPrivate) {
   EXPECT_THROW(run(options())->steps().load_state(first->steps().state()), PrivacyError);
 }
 
+// A cyclic run goes on by row number: of other data, the rows of a group would be other records.
+TEST_F(Resume, OtherDataIsRefused) {
+  for (const char* method : {"dp-sgd", "bandmf"}) {
+    SCOPED_TRACE(method);
+    {
+      const auto first = run(options(method));
+      first->steps().keep_ledger(ledger_, "these rows");
+      steps(*first, 4);
+      first->steps().save(file_);
+    }
+    EXPECT_THROW(run(options(method))->steps().load(file_, {}, "other rows"), InputError);
+    EXPECT_THROW(run(options(method))->steps().load(file_), InputError);
+    EXPECT_NO_THROW(run(options(method))->steps().load(file_, {}, "these rows"));
+    TearDown();
+    SetUp();
+  }
+}
+
 TEST_F(Resume, AnotherPlanIsRefused) {
   crash_after_save(options());
   leave_as_after_crash();

@@ -103,4 +103,17 @@ void check_rows_are_fetched_alone(const Gather& gather, std::int64_t count, bool
   }
 }
 
+Sha256::Digest hash_of_some_rows(const Gather& gather, std::int64_t count) {
+  Sha256 hash;
+  const auto add = [&](const at::Tensor& tensor) {
+    const at::Tensor values = tensor.contiguous();
+    hash.add(values.data_ptr(), values.nbytes());
+  };
+  if (const std::optional<Batch> batch = fetch(gather, rows_to_look_at(count))) {
+    for (const at::Tensor& inputs : batch->inputs) add(inputs);
+    if (batch->targets.defined()) add(batch->targets);
+  }
+  return hash.digest();
+}
+
 }  // namespace fodp

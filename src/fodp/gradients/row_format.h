@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "fodp/base/sha256.h"
 #include "fodp/data/rows.h"
 
 namespace fodp {
@@ -35,5 +36,9 @@ Gather checked_gather(Gather gather, RowFormat format);
 // depends on other rows only beyond these 16 is not found. Rows that the function throws for are passed over (row_by_row.h). With
 // `random_rows` rows are fetched, but not compared.
 void check_rows_are_fetched_alone(const Gather& gather, std::int64_t count, bool random_rows);
+
+// A hash of what is fetched for the same 16 rows at most, together. It tells whether their numbers still stand for the same records, and is
+// as secret as the rows.
+Sha256::Digest hash_of_some_rows(const Gather& gather, std::int64_t count);
 
 }  // namespace fodp

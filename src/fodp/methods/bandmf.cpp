@@ -13,7 +13,8 @@ extern const MethodEntry kBandMf = {
     .source = "Choquette-Choo et al., (Amplified) Banded Matrix Factorization, NeurIPS 2023",
     .reading =
         "c is the square root of the prefix-sum matrix cut to b bands and scaled to norm 1; a record's group is its slot modulo b, sampled "
-        "at rate b*q when its turn comes. The correlated noise is secret and never stored. Four bands are our default.",
+        "at rate b*q when its turn comes, so the guarantee needs that a row number stands for the same record during the whole run. The "
+        "correlated noise is secret and never stored. Four bands are our default.",
 };
 
 }  // namespace fodp

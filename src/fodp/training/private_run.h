@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fodp/accounting/ledger_file.h"
+#include "fodp/base/sha256.h"
 #include "fodp/data/sampling.h"
 #include "fodp/training/private_steps.h"
 #include "fodp/training/run_name.h"
@@ -24,6 +25,7 @@ struct PrivateSteps::Run {
   std::unique_ptr<Ledger> ledger;
   ParallelFor parallel;
   std::vector<std::string> warnings;
+  std::optional<Sha256::Digest> rows_at_start;  // of some rows, where each must stay the same record; as secret as these
 
   std::optional<Charge> charge;  // of the rows that the last sum was made of
   std::uint64_t charged_ticket = 0;
@@ -53,6 +55,7 @@ struct PrivateSteps::Run {
   }
 
   void check_fetching(const torch::nn::Module& model);
+  void check_rows_stay() const;
   void state(StateVisitor& visit);
   void load_state(const State& from);
 

@@ -75,6 +75,17 @@ void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
         "rows were not checked: they are changed at random when they are fetched (random_rows), which is private only if "
         "the change of a row depends on no other row");
   check_rows_do_not_mix(clipper, model, first, rows.sample);
+  if (plan.cycle() > 1 && !rows.random_rows) rows_at_start = hash_of_some_rows(rows.gather, rows.count);
+}
+
+// A refusal tells that the program is wrong, and of the rows only that they changed.
+void PrivateSteps::Run::check_rows_stay() const {
+  check_privacy(!rows_at_start || hash_of_some_rows(rows.gather, rows.count) == *rows_at_start,
+                "the function that fetches rows gives other values for the same row numbers than when the run began: with correlated noise a "
+                "record takes part by its number, at most once in {} steps, so that each number must stay the same record; do not shuffle, "
+                "refill or change rows during a run; if each row is changed at random when it is fetched, as for augmentation, declare it "
+                "with TrainingRows::random_rows",
+                plan.cycle());
 }
 
 void PrivateSteps::Run::state(StateVisitor& visit) {
@@ -128,7 +139,8 @@ void PrivateSteps::step() {
 
 Lot PrivateSteps::sample(const LotOptions& options) {
   Run& r = *run_;
-  const std::int64_t step = r.present_step(), cycle = r.parts.mechanisms.front()->cycle();
+  const std::int64_t step = r.present_step(), cycle = r.plan.cycle();
+  if (r.sums_released % cycle == 0) r.check_rows_stay();
   const double rate = options.sample_rate.value_or(static_cast<double>(cycle) * r.plan.sample_rate().at(step, r.plan.steps()));
   return r.sampler.draw(r.lots_drawn++, {.sample_rate = std::min(1.0, rate),
                                          .charged_rate = options.charged_rate,

@@ -34,6 +34,11 @@ namespace fodp {
 //
 // A row that `gather`, the model or the loss throws for, such as one with a label out of range, contributes zero by itself, and nothing
 // tells of it (gradients/row_by_row.h). Check what is public about the data, such as the range of labels, before training.
+//
+// A number is one record for the whole run. With correlated noise (BandMF) the guarantee rests on it: a record may take part only when the
+// turn of its number comes. So do not shuffle, refill or replace the rows between steps. Such a run remembers a hash of 16 rows that lie
+// evenly between the first and the last, unless random_rows is set, and sample() throws a PrivacyError at the beginning of a cycle if they
+// are not what they were. Between two processes of a run, the fingerprint of the data that load() compares does the same.
 struct TrainingRows {
   std::int64_t count;
   Gather gather;  // called from several threads at once, as the model's forward and the loss are (speed.threads = 1 avoids it)

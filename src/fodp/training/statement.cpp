@@ -159,6 +159,10 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
       line("Accountant", fmt::format("{}, an upper bound; {} in exact arithmetic, finite precision adds {:.3f}% to the sensitivity",
                                      enum_name(plan.options().privacy.accountant), upper_text(facts.epsilon_ideal), 100 * plan.slack()));
   text += identity_lines(facts);
+  if (plan.cycle() > 1)
+    text += line("Same rows", fmt::format("noise is correlated over {} steps, so the guarantee needs that a row number stands for the same "
+                                          "record during the whole run",
+                                          plan.cycle()));
   text +=
       line("Assumes",
            "the test set is public; options and data were not chosen by looking at the training rows; one run (a search over options on "
