@@ -1,6 +1,9 @@
 // What a PrivateSteps holds, for the files that implement it.
 #pragma once
 
+#include <atomic>
+#include <thread>
+
 #include "fodp/accounting/ledger_file.h"
 #include "fodp/base/sha256.h"
 #include "fodp/data/sampling.h"
@@ -34,8 +37,11 @@ struct PrivateSteps::Run {
   std::optional<LedgerFile> ledger_file;
   std::string data_fingerprint;
   std::int64_t charges_lost = 0;
+  std::atomic<std::thread::id> user;  // the thread that is inside a call, if one is
+  int calls = 0;                      // of that thread, one inside the other
   bool in_step = false;
   std::vector<float> moved_from;  // the parameters, while they are moved
+  std::optional<InUse> moving;    // held while they are
   at::Tensor gradients;           // flat; the parameters' .grad are views of it
   ClipDiagnostics insecure_clip;
 

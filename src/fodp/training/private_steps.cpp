@@ -122,9 +122,26 @@ PrivateSteps::~PrivateSteps() {
   if (run_) run_->close_ledger();
 }
 
-bool PrivateSteps::done() const { return run_->sums_released >= run_->plan.steps() * run_->queries(); }
+PrivateSteps::InUse::InUse(const PrivateSteps& steps) : run_(*steps.run_) {
+  const std::thread::id here = std::this_thread::get_id();
+  std::thread::id nobody;
+  check_privacy(run_.user.load() == here || run_.user.compare_exchange_strong(nobody, here),
+                "another thread is inside a call of this PrivateSteps: it is used by one thread at a time, or its charges, lots and noise "
+                "could be mixed up; call it from one thread, or make each call wait for the one before");
+  ++run_.calls;
+}
+
+PrivateSteps::InUse::~InUse() {
+  if (--run_.calls == 0) run_.user.store({});
+}
+
+bool PrivateSteps::done() const {
+  const InUse in_use(*this);
+  return run_->sums_released >= run_->plan.steps() * run_->queries();
+}
 
 void PrivateSteps::step() {
+  const InUse in_use(*this);
   struct InStep {
     explicit InStep(bool& flag) : in_step(flag) { in_step = true; }
     ~InStep() { in_step = false; }
@@ -138,6 +155,7 @@ void PrivateSteps::step() {
 }
 
 Lot PrivateSteps::sample(const LotOptions& options) {
+  const InUse in_use(*this);
   Run& r = *run_;
   const std::int64_t step = r.present_step(), cycle = r.plan.cycle();
   if (r.sums_released % cycle == 0) r.check_rows_stay();
@@ -152,6 +170,7 @@ Lot PrivateSteps::sample(const LotOptions& options) {
 ClippedSum PrivateSteps::clipped_sum(const Lot& lot) { return clipped_sum(lot, run_->parts.clipping->query()); }
 
 ClippedSum PrivateSteps::clipped_sum(const Lot& lot, const Query& query) {
+  const InUse in_use(*this);
   Run& r = *run_;
   r.check_own(lot.draw());
   std::vector<std::uint64_t> words(query.draws_coins() ? r.rows.count : 0);
@@ -163,6 +182,7 @@ ClippedSum PrivateSteps::clipped_sum(const Lot& lot, const Query& query) {
 }
 
 Release PrivateSteps::release(ClippedSum sum) {
+  const InUse in_use(*this);
   Run& r = *run_;
   const Draw draw = sum.draw();
   r.check_own(draw);
@@ -189,6 +209,7 @@ Release PrivateSteps::release(ClippedSum sum) {
 }
 
 void PrivateSteps::update(const Release& release, double lr_factor) {
+  const InUse in_use(*this);
   Run& r = *run_;
   const UpdateOptions& options = r.plan.options().update;
   const double lr = learning_rate(*options.lr, options.lr_decay, r.released_step(), r.plan.steps());
@@ -204,23 +225,27 @@ std::span<const float> PrivateSteps::parameters() const { return run_->parameter
 double PrivateSteps::clip_norm() const { return run_->parts.clipping->clip_norm(); }
 
 void PrivateSteps::set_parameters(std::span<const float> values) {
+  const InUse in_use(*this);
   const std::span<float> own = run_->parameters.values();
   check_input(values.size() == own.size(), "{} parameters given: the model has {}", values.size(), own.size());
   std::ranges::copy(values, own.begin());
 }
 
 void PrivateSteps::move_to(std::span<const float> point) {
+  const InUse in_use(*this);
   Run& r = *run_;
   check_input(r.moved_from.empty(), "the parameters are moved already: come back first");
   const std::vector<float> from(parameters().begin(), parameters().end());
   set_parameters(point);
   r.moved_from = from;
+  r.moving.emplace(*this);
 }
 
 void PrivateSteps::move_back() {
   Run& r = *run_;
   std::ranges::copy(r.moved_from, r.parameters.values().begin());
   r.moved_from.clear();
+  r.moving.reset();
 }
 
 std::vector<float> PrivateSteps::average() const {
@@ -229,6 +254,7 @@ std::vector<float> PrivateSteps::average() const {
 }
 
 void PrivateSteps::set_gradients(const Release& release) {
+  const InUse in_use(*this);
   Run& r = *run_;
   if (!r.gradients.defined()) r.gradients = at::empty({r.parameters.size()}, at::kFloat);
   float* gradients = r.gradients.data_ptr<float>();
@@ -239,8 +265,17 @@ void PrivateSteps::set_gradients(const Release& release) {
 
 const Plan& PrivateSteps::plan() const { return run_->plan; }
 std::string PrivateSteps::name() const { return run_->name.text(); }
-const Events& PrivateSteps::events() const { return run_->ledger->events(); }
-Guarantee PrivateSteps::guarantee() const { return fodp::guarantee(plan(), *run_->ledger, *run_->accountant); }
+
+const Events& PrivateSteps::events() const {
+  const InUse in_use(*this);
+  return run_->ledger->events();
+}
+
+Guarantee PrivateSteps::guarantee() const {
+  const InUse in_use(*this);
+  return fodp::guarantee(plan(), *run_->ledger, *run_->accountant);
+}
+
 double PrivateSteps::epsilon() const { return guarantee().spent.epsilon; }
 double PrivateSteps::epsilon_if_stop_was_fixed() const { return guarantee().epsilon_if_stop_was_fixed; }
 const std::vector<std::string>& PrivateSteps::run_warnings() const { return run_->warnings; }

@@ -50,6 +50,9 @@ struct TrainingRows {
   bool random_rows = false;
 };
 
+// It is used by one thread at a time; one thread after another is fine. A call that draws, charges, releases, changes or saves something,
+// or that tells how far the run is or what it costs, is refused with a PrivacyError while another thread is inside such a call, before
+// anything is drawn or charged. So `gather`, the model and the loss, which run in several threads, do not call it.
 class PrivateSteps : public Step {
  public:
   // PrivacyError if the model cannot be trained privately, by name; also if made-up rows of the shape of row 0 mix (gradients/mixing.h), or
@@ -82,6 +85,7 @@ class PrivateSteps : public Step {
   // f() with the averaged parameters in the model, if the plan asks for an average; then the present ones are back.
   template <class F>
   auto at_average(F&& f) {
+    const InUse in_use(*this);
     return at_point(average(), std::forward<F>(f));
   }
 
@@ -135,9 +139,22 @@ class PrivateSteps : public Step {
   void move_back() override;
 
  private:
+  struct Run;
+
+  // A call of one thread, which may hold calls of the same thread. PrivacyError if another thread is inside one.
+  class InUse {
+   public:
+    explicit InUse(const PrivateSteps& steps);
+    InUse(const InUse&) = delete;
+    InUse& operator=(const InUse&) = delete;
+    ~InUse();
+
+   private:
+    Run& run_;
+  };
+
   std::vector<float> average() const;  // empty if there is none
 
-  struct Run;
   std::unique_ptr<Run> run_;
 };
 

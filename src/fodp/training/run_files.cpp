@@ -28,6 +28,7 @@ Events without_last(Events events, std::int64_t count) {
 }  // namespace
 
 State PrivateSteps::state() const {
+  const InUse in_use(*this);
   check_input(!run_->in_step && run_->moved_from.empty(), "the state of a run can be taken between steps only");
   State state;
   StateVisitor visit = StateVisitor::saving(state, plan().options().insecure_seed.has_value());
@@ -56,6 +57,7 @@ void PrivateSteps::Run::load_state(const State& from) {
 }
 
 void PrivateSteps::load_state(const State& state) {
+  const InUse in_use(*this);
   check_privacy(
       !plan().is_private(),
       "the state of a private run is loaded from a file, with the ledger that lies beside it (save, load): a state alone does not "
@@ -76,6 +78,7 @@ LedgerHeader PrivateSteps::Run::ledger_header() const {
 }
 
 void PrivateSteps::keep_ledger(const std::filesystem::path& file, const std::string& data_fingerprint) {
+  const InUse in_use(*this);
   Run& r = *run_;
   check_input(!r.ledger_file, "{}: this run keeps a ledger already", file.string());
   r.data_fingerprint = data_fingerprint;
@@ -136,6 +139,7 @@ void PrivateSteps::Run::close_ledger() noexcept {
 }
 
 void PrivateSteps::save(const std::filesystem::path& file, const State& more) {
+  const InUse in_use(*this);
   if (!run_->ledger_file) keep_ledger(file.string() + ".ledger");
   State all = state();
   all.emplace(kRun, name());
@@ -144,6 +148,7 @@ void PrivateSteps::save(const std::filesystem::path& file, const State& more) {
 }
 
 State PrivateSteps::load(const std::filesystem::path& file, const std::filesystem::path& ledger_path, const std::string& data_fingerprint) {
+  const InUse in_use(*this);
   Run& r = *run_;
   check_input(!r.ledger_file, "{}: a saved run is loaded before a ledger is kept", file.string());
   const std::filesystem::path ledger = ledger_path.empty() ? std::filesystem::path(file.string() + ".ledger") : ledger_path;
