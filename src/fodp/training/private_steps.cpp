@@ -80,12 +80,13 @@ void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
 
 // A refusal tells that the program is wrong, and of the rows only that they changed.
 void PrivateSteps::Run::check_rows_stay() const {
-  check_privacy(!rows_at_start || hash_of_some_rows(rows.gather, rows.count) == *rows_at_start,
-                "the function that fetches rows gives other values for the same row numbers than when the run began: with correlated noise a "
-                "record takes part by its number, at most once in {} steps, so that each number must stay the same record; do not shuffle, "
-                "refill or change rows during a run; if each row is changed at random when it is fetched, as for augmentation, declare it "
-                "with TrainingRows::random_rows",
-                plan.cycle());
+  check_privacy(
+      !rows_at_start || hash_of_some_rows(rows.gather, rows.count) == *rows_at_start,
+      "the function that fetches rows gives other values for the same row numbers than when the run began: with correlated noise a "
+      "record takes part by its number, at most once in {} steps, so that each number must stay the same record; do not shuffle, "
+      "refill or change rows during a run; if each row is changed at random when it is fetched, as for augmentation, declare it "
+      "with TrainingRows::random_rows",
+      plan.cycle());
 }
 
 void PrivateSteps::Run::state(StateVisitor& visit) {
