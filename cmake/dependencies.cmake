@@ -10,6 +10,7 @@ find_package(tomlplusplus REQUIRED)
 
 if(FODP_TORCH)
   find_package(ZLIB REQUIRED)
+  find_package(Boost REQUIRED)  # headers
   if(NOT FODP_FUZZ)
     find_package(OpenMP REQUIRED COMPONENTS CXX)
   endif()

@@ -7,6 +7,7 @@
   PLAIN(account, "what a run costs: epsilon at a delta, or delta at an epsilon") \
   PLAIN(calibrate, "the noise, steps, sample rate or beta that meets a target")  \
   PLAIN(verify, "check from its files that a run's claim holds")                 \
+  WITH_TORCH(audit, "attack a training: is it as private as it claims?")         \
   WITH_TORCH(methods, "what each method does, releases and costs")               \
   WITH_TORCH(data, "which data sets are found where, checked")                   \
   PLAIN(completion, "a script that completes this command line in bash, zsh or fish")

@@ -1,6 +1,7 @@
 // What fodp offers to users: private training of their own models on their own rows, or of named models on named data.
 #pragma once
 
+#include "fodp/audit/audit.h"             // IWYU pragma: export
 #include "fodp/core.h"                    // IWYU pragma: export
 #include "fodp/files/state_dict.h"        // IWYU pragma: export
 #include "fodp/gradients/attention.h"     // IWYU pragma: export

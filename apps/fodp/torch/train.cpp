@@ -12,22 +12,10 @@
 #include "interrupt.h"
 #include "progress.h"
 #include "text.h"
+#include "train_flags.h"
 
 namespace fodp::app {
 namespace {
-
-// The options that are names of a table.
-void describe_names(Flags& flags) {
-  const auto describe = [&](std::string_view stage, auto table) {
-    std::vector<std::string> names;
-    for (const auto* entry : table) names.emplace_back(entry->name);
-    flags.values(stage, names);
-  };
-  for_each_table(describe);
-  std::vector<std::string> data;
-  for (const DataSource& source : data_sources()) data.emplace_back(source.format.name);
-  flags.values("data", data);
-}
 
 void warn(const std::string& text) { note("fodp: warning: " + with_dashes(text) + "\n"); }
 
@@ -81,25 +69,13 @@ int print_result(const Trainer& trainer, const Result& result, const RunIdentity
   return status;
 }
 
-// The options of `fodp train`, and what the command line says of them.
-struct CommandLine {
-  CommandLine() {
-    for (const OptionView& view : parts_of(options)) flags.add(view.heading, *view.part, view.options);
-    describe_names(flags);
-    flags.repeatable("spent");
-    for (const auto& pair : {std::pair{"epsilon", "noise-multiplier"},
-                             {"sample-rate", "lot"},
-                             {"steps", "epochs"},
-                             {"init", "init-seed"},
-                             {"init-public", "init-seed"}})
-      flags.alternatives({pair.first, pair.second});
-  }
-
-  TrainOptions options;
-  Flags flags{"train",
-              "Trains a model under differential privacy. Without options: FO-DP-SGD on Fashion-MNIST to epsilon 3. Either give a budget "
-              "(--epsilon, and the noise is calibrated to it) or the noise itself (--noise-multiplier). On the CPU, in float32.",
-              "fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --out runs/demo"};
+struct CommandLine : TrainFlags {
+  CommandLine()
+      : TrainFlags(
+            "train",
+            "Trains a model under differential privacy. Without options: FO-DP-SGD on Fashion-MNIST to epsilon 3. Either give a "
+            "budget (--epsilon, and the noise is calibrated to it) or the noise itself (--noise-multiplier). On the CPU, in float32.",
+            "fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --out runs/demo") {}
 };
 
 // The command line that a run was started with, as its record has it, and what may differ when it goes on.
@@ -149,7 +125,8 @@ void print_end(const Trainer& trainer, const Result& result, bool interrupted) {
 }
 
 int train(const CommandLine& line, bool resume) {
-  const auto& [options, flags] = line;
+  const TrainOptions& options = line.options;
+  const Flags& flags = line.flags;
   const std::string asked = options.method;
   // All that can be wrong with the options, before any row is read.
   Plan plan = make_plan(options, announced_sizes(options.data));

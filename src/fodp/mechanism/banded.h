@@ -39,6 +39,7 @@ class BandedMechanism : public GaussianMechanism {
   ~BandedMechanism() override;  // wipes xi
 
   std::int64_t cycle() const override { return static_cast<std::int64_t>(coefficients_.size()); }
+  std::vector<double> independent_noise_weights() const override { return coefficients_; }
 
   // The noise history is saved for insecure runs only. A private run that goes on without it begins a new correlation; the cycle of groups
   // goes on.

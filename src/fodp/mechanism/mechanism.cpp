@@ -110,6 +110,7 @@ Mechanism::Opening::Opening(Mechanism& mechanism, ClippedSum sum, const RandomSt
       lot_scale_(mechanism.schedule_.lot_scale(mechanism.step_)),
       noised_(noised),
       values_(std::make_shared<std::vector<float>>(sum_.size())),
+      noised_sum_(mechanism.keeps_noised_sums_ ? std::make_shared<std::vector<double>>(sum_.size()) : nullptr),
       done_(blocks()) {
   if (sum_.size() > 0) mechanism_.begin(sum_.size());
   mechanism_.open_ = true;
@@ -132,6 +133,8 @@ void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
     values.resize(count);
     mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), scale_, sum_.grid(), drawn);
     for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(sum_.rows_.lattice[begin + i] + drawn[i]) * unit;
+    for (std::int64_t i = 0; noised_sum_ && i < count; ++i)
+      (*noised_sum_)[begin + i] = static_cast<double>(sum_.rows_.lattice[begin + i] + drawn[i]) * sum_.grid();
     if (mechanism_.insecure_noise()) {
       insecure.resize(count);
       for (std::int64_t i = 0; i < count; ++i) insecure[i] = static_cast<double>(drawn[i]) * unit;
@@ -147,8 +150,14 @@ Release Mechanism::Opening::close() {
   const double scale = scale_ * lot_scale_;
   if (sum_.size() > 0) mechanism_.end(*values_, scale);
   std::vector<Release::Scalar> scalars = mechanism_.release_scalars(*this);
+<<<<<<< HEAD
   mechanism_.next_turn_ = sum_.draw().turn() + 1;
   return Release(std::move(values_), std::move(scalars), sum_.size() > 0 ? mechanism_.noise_variance(scale) : std::nullopt, number_);
+=======
+  mechanism_.next_turn_ = sum_.draw().turn + 1;
+  return Release(std::move(values_), std::move(scalars), sum_.size() > 0 ? mechanism_.noise_variance(scale) : std::nullopt, number_,
+                 std::move(noised_sum_));
+>>>>>>> 21bc8a4 (Auditor: replays, statistics of noise and lots, canaries and bounds, planted faults, fodp audit)
 }
 
 // Noise correlated over a cycle covers a record that is in one of any `cycle` releases in a row: each group once, in turn.

@@ -76,6 +76,13 @@ class Mechanism {
     return release(std::move(sum), charge, noise, parallel);
   }
 
+  // From here on a release also carries the noised sum that it was made of (Release::noised_sum), for an audit.
+  void keep_noised_sums() { keeps_noised_sums_ = true; }
+
+  // Successive noised sums n_t, combined as sum_k w_k n_{t-k} with these weights, have independent noise, of the standard deviation that is
+  // charged for. One weight of 1 but for correlated noise; the squared weights add up to 1.
+  virtual std::vector<double> independent_noise_weights() const { return {1}; }
+
   // The part of a run's state that is in here; nothing secret unless the run is insecure.
   virtual void state(StateVisitor& visit);
 
@@ -118,8 +125,9 @@ class Mechanism {
 
   NoiseSchedule schedule_;
   std::int64_t step_ = 0;
-  std::int64_t size_ = 0;                   // of its sums, once one was released
-  bool open_ = false;                       // a release is being made
+  std::int64_t size_ = 0;  // of its sums, once one was released
+  bool open_ = false;      // a release is being made
+  bool keeps_noised_sums_ = false;
   std::optional<std::uint64_t> next_turn_;  // of a cyclic run; none before the first release
 };
 
@@ -147,7 +155,8 @@ class Mechanism::Opening {
   double lot_scale_;  // from the sum's units to those of the first step's lot
   bool noised_;
   std::shared_ptr<std::vector<float>> values_;
-  std::vector<std::atomic<bool>> done_;  // by block
+  std::shared_ptr<std::vector<double>> noised_sum_;  // if it is kept
+  std::vector<std::atomic<bool>> done_;              // by block
 };
 
 // The multiplier that is left for a vector when these numbers are noised from the same rows and z is charged for all. InputError if z does

@@ -54,6 +54,7 @@ class Plan {
   std::int64_t block_rows() const;                 // the most rows at once
 
   std::int64_t cycle() const { return parts_.mechanisms.front()->cycle(); }  // how many lots one event pays for; 1 but for correlated noise
+  std::vector<double> independent_noise_weights() const { return parts_.mechanisms.front()->independent_noise_weights(); }
   const NoiseSchedule& noise() const { return parts_.mechanisms.front()->schedule(); }
   const EarlierRuns& earlier() const { return earlier_; }      // what was spent on the same rows before
   const Spent& spent_before() const { return spent_before_; }  // by them

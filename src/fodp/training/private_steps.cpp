@@ -281,6 +281,10 @@ double PrivateSteps::epsilon() const { return guarantee().spent.epsilon; }
 double PrivateSteps::epsilon_if_stop_was_fixed() const { return guarantee().epsilon_if_stop_was_fixed; }
 const std::vector<std::string>& PrivateSteps::run_warnings() const { return run_->warnings; }
 
+void PrivateSteps::keep_noised_sums() {
+  for (const auto& mechanism : run_->parts.mechanisms) mechanism->keep_noised_sums();
+}
+
 std::string PrivateSteps::statement() const {
   StatementFacts facts = facts_of(plan(), guarantee());
   facts.warnings = run_warnings();

@@ -127,6 +127,9 @@ class PrivateSteps : public Step {
   // after it was taken. Private runs use load(). InputError for a state of another plan.
   void load_state(const State& state);
 
+  // From here on every release also carries the noised sum that it was made of (Release::noised_sum), which is as private as the release.
+  void keep_noised_sums();
+
   // Norms of the parts of the last release (paper B.3) and un-noised views of its lot, if the plan's options ask for them: not private.
   struct InsecureDiagnostics {
     double train_loss = 0, clip_fraction = 0, mean_norm = 0, largest_norm = 0;

@@ -59,17 +59,6 @@ void add_runs(nlohmann::ordered_json& out, const Plan& plan, const Result* resul
   add_spending(out, plan.earlier().runs, {.events = own, .run = result ? result->run : "", .insecure = plan.insecure()});
 }
 
-// Other users have no business in a run. Whoever wants to share one makes its directory beforehand.
-void make_directory(std::filesystem::path directory) {
-  const std::string name = directory.string();
-  while (directory.has_parent_path() && (directory.filename().empty() || directory.filename() == ".")) directory = directory.parent_path();
-  std::error_code error;
-  if (directory.has_parent_path()) std::filesystem::create_directories(directory.parent_path(), error);
-  check_input(!error, "`out` {}: cannot be made: {}", name, error.message());
-  const bool made = ::mkdir(directory.c_str(), S_IRWXU) == 0;
-  check_input(made || errno == EEXIST, "`out` {}: cannot be made: {}", name, std::strerror(errno));
-}
-
 void add_result(nlohmann::ordered_json& out, const Plan& plan, const Result& result, const Objective& objective) {
   const Evaluation& last = result.evaluations.back();
   const std::string metric(objective.metric);
@@ -184,12 +173,26 @@ std::string privacy_statement(const Plan& plan, const Result& result, const RunI
   return privacy_statement(plan, facts);
 }
 
-void check_can_make_run(const std::filesystem::path& directory) {
+// Other users have no business in a run. Whoever wants to share one makes its directory beforehand.
+void make_run_directory(const std::filesystem::path& asked) {
+  const std::string name = asked.string();
+  std::filesystem::path directory = asked;
+  while (directory.has_parent_path() && (directory.filename().empty() || directory.filename() == ".")) directory = directory.parent_path();
+  std::error_code error;
+  if (directory.has_parent_path()) std::filesystem::create_directories(directory.parent_path(), error);
+  check_input(!error, "`out` {}: cannot be made: {}", name, error.message());
+  const bool made = ::mkdir(directory.c_str(), S_IRWXU) == 0;
+  check_input(made || errno == EEXIST, "`out` {}: cannot be made: {}", name, std::strerror(errno));
+}
+
+void check_can_make_run(const std::filesystem::path& directory) { check_can_make_run(directory, kRunFiles); }
+
+void check_can_make_run(const std::filesystem::path& directory, std::span<const char* const> files) {
   std::error_code ignored;
   check_input(!directory.empty(), "`out`: give the name of a directory");
   check_input(!std::filesystem::exists(directory, ignored) || std::filesystem::is_directory(directory, ignored),
               "`out` {}: there is a file of that name; give a directory", directory.string());
-  for (const char* name : kRunFiles)
+  for (const char* name : files)
     check_input(!std::filesystem::exists(std::filesystem::symlink_status(directory / name, ignored)),
                 "`out` {}: holds a run already, finished or not ({}); give another directory", directory.string(), name);
   // The nearest parent that exists must take a new directory.
@@ -213,7 +216,7 @@ void check_can_write(const std::filesystem::path& file) {
 RunDirectory::RunDirectory(const std::filesystem::path& directory, Trainer& trainer, const std::string& data_fingerprint)
     : directory_(directory), trainer_(trainer) {
   check_can_make_run(directory);
-  make_directory(directory);
+  make_run_directory(directory);
   write_file_atomically(directory / "config.json", json_text(config_json(trainer.plan())), "run file");
   metrics_.emplace(directory / "metrics.jsonl", "run file");
   trainer.keep(files_in(directory, trainer.plan(), data_fingerprint));

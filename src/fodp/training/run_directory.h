@@ -57,8 +57,13 @@ class RunDirectory {
   std::optional<LineFile> metrics_;
 };
 
+// Makes a directory for its user alone (mode 0700); one that is there already keeps its permissions.
+void make_run_directory(const std::filesystem::path& directory);
+
 // Throws what RunDirectory or a save to `file` would, before a long run rather than after it.
 void check_can_make_run(const std::filesystem::path& directory);
+// The same for a directory that other files will be written to.
+void check_can_make_run(const std::filesystem::path& directory, std::span<const char* const> files);
 void check_can_write(const std::filesystem::path& file);
 
 }  // namespace fodp

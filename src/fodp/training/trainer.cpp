@@ -13,14 +13,6 @@
 namespace fodp {
 namespace {
 
-Model initial_model(const Plan& plan, const DataFormat& format) {
-  const RunOptions& run = plan.options().run;
-  if (run.init_seed) at::manual_seed(static_cast<std::uint64_t>(*run.init_seed));
-  Model model = make_model(plan.options().model, {format.channels, format.height, format.width, format.classes});
-  if (run.init) load_parameters(*run.init, *model.module);
-  return model;
-}
-
 // The rows that a model is tested on are of the kind that it is trained on, and as many as the plan says.
 const Rows& checked_test(const Plan& plan, const Rows& train, const Rows& test) {
   const Target trained = train.target(), tested = test.target();
@@ -32,6 +24,13 @@ const Rows& checked_test(const Plan& plan, const Rows& train, const Rows& test) 
 }
 
 }  // namespace
+
+Model initial_model(const TrainOptions& options, const DataFormat& format) {
+  if (options.run.init_seed) at::manual_seed(static_cast<std::uint64_t>(*options.run.init_seed));
+  Model model = make_model(options.model, {format.channels, format.height, format.width, format.classes});
+  if (options.run.init) load_parameters(*options.run.init, *model.module);
+  return model;
+}
 
 class Trainer::Loop {
  public:
@@ -178,7 +177,7 @@ class Trainer::Loop {
 };
 
 Trainer::Trainer(Plan plan, const Dataset& data) {
-  Model model = initial_model(plan, *data.format);
+  Model model = initial_model(plan.options(), *data.format);
   loop_ = std::make_unique<Loop>(std::move(plan), data.train, data.test, std::move(model));
 }
 

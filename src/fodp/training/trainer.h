@@ -53,6 +53,9 @@ struct RunFiles {
   std::optional<std::int64_t> every = {};  // steps between checkpoints; about a minute if open
 };
 
+// The model that the options name for data of this format, at the parameters that a run of them starts from.
+Model initial_model(const TrainOptions& options, const DataFormat& format);
+
 class Trainer {
  public:
   // Trains the model that the plan names. PrivacyError if it cannot be trained privately; InputError for a bad `init` file. Keeps a

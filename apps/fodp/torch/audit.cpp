@@ -1,0 +1,145 @@
+// fodp audit: attacks a training and says what it found, or tests itself on planted faults.
+#include "fodp/audit/audit.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "command.h"
+#include "fodp/audit/faults.h"
+#include "fodp/base/atomic_file.h"
+#include "fodp/base/fields_json.h"
+#include "fodp/training/run_directory.h"
+#include "fodp/training/trainer.h"
+#include "text.h"
+#include "train_flags.h"
+
+namespace fodp::app {
+namespace {
+
+struct AuditFlags : TrainFlags {
+  AuditFlags()
+      : TrainFlags("audit",
+                   "Attacks a training with the options of `fodp train` and reports a lower bound on its epsilon beside the epsilon that it "
+                   "claims. It replays steps with and without single records, measures the noise and the lots, and looks for canaries, "
+                   "records made to be found, in what is released. Exit status 3 where a check fails. The report is computed from the "
+                   "training rows without privacy: do not publish it for private data.",
+                   "fodp audit --method fo-dp-sgd --data fashion-mnist --epsilon 3 --out audits/demo") {
+    flags.add("Audit", asked);
+    flags.add("Audit", self);
+  }
+
+  struct Self {
+    bool self_test = false;
+    static auto fields() {
+      return std::tuple{field("self-test", &Self::self_test,
+                              "audit a small run with faults planted into it, all of which must be found, and a sound one, which must pass; "
+                              "takes no option of a training")};
+    }
+  };
+
+  AuditOptions asked;
+  Self self;
+};
+
+constexpr const char* kFiles[] = {"audit.json", "audit.txt"};
+
+AuditProgress progress(const Flags& flags) {
+  return [quiet = flags.quiet()](const std::string& part) {
+    if (!quiet) note("fodp: " + part + "\n");
+  };
+}
+
+nlohmann::ordered_json report_json(const AuditReport& report) {
+  nlohmann::ordered_json out;
+  out["verdict"] = report.passes() ? "pass" : "violation";
+  out["claimed_epsilon"] = json_number(report.claimed_epsilon);
+  out["epsilon_lower"] = json_number(report.epsilon_lower());
+  out["confidence"] = report.confidence;
+  out["delta"] = report.delta;
+  out["bounds"] = {{"gaussian", json_number(report.canaries.gaussian)},
+                   {"counted", json_number(report.canaries.counted)},
+                   {"one_run", json_number(report.canaries.one_run)}};
+  out["canaries"] = report.canaries.canaries;
+  out["private"] = false;
+  out["checks"] = nlohmann::ordered_json::array();
+  for (const AuditCheck& check : report.checks)
+    out["checks"].push_back(
+        {{"name", check.name}, {"holds", check.holds ? nlohmann::ordered_json(*check.holds) : nlohmann::ordered_json()}, {"what", check.what}});
+  return out;
+}
+
+std::string report_text(const AuditReport& report) {
+  std::string text = fmt::format("{}\n\n  claimed      epsilon {} at delta {}\n  lower bound  epsilon {:.4f}, with confidence {}\n\n",
+                                 report.passes() ? "PASS: no check failed" : "VIOLATION: what is claimed does not hold",
+                                 upper_text(report.claimed_epsilon), number_text(report.delta), report.epsilon_lower(), report.confidence);
+  for (const AuditCheck& check : report.checks)
+    text += fmt::format("  {:<5}  {:<22} {}\n", !check.holds ? "-" : *check.holds ? "holds" : "FAILS", check.name, check.what);
+  return text + "\nThis report is computed from the training rows without privacy.\n";
+}
+
+int self_test(const Flags& flags) {
+  for (const std::string& name : flags.given())
+    check_input(name == "self-test" || name == "json" || name == "quiet", "--{} and --self-test: the self-test has a run of its own", name);
+  const SelfTest result = audit_self_test(progress(flags));
+  if (flags.json()) {
+    nlohmann::ordered_json out;
+    out["faults"] = nlohmann::ordered_json::array();
+    for (const SelfTest::Found& fault : result.faults) out["faults"].push_back({{"name", fault.name}, {"caught", fault.caught}, {"by", fault.by}});
+    out["clean"] = result.clean;
+    out["null_epsilon"] = json_number(result.null_epsilon);
+    out["clean_epsilon_lower"] = json_number(result.clean_epsilon_lower);
+    out["clean_claimed_epsilon"] = json_number(result.claimed_epsilon);
+    print_json(out);
+  } else {
+    std::string text = fmt::format("  {:<6}  a sound run: epsilon at least {:.4f} of {} claimed\n", result.clean ? "passes" : "FAILS",
+                                   result.clean_epsilon_lower, upper_text(result.claimed_epsilon));
+    text += fmt::format("  {:<6}  scores that say nothing: epsilon at least {:.4f}\n", result.null_epsilon == 0 ? "passes" : "FAILS",
+                        result.null_epsilon);
+    for (std::size_t i = 0; i < result.faults.size(); ++i) {
+      const SelfTest::Found& fault = result.faults[i];
+      text += fmt::format("  {:<6}  {}: {} ({})\n", fault.caught ? "caught" : "MISSED", fault.name, planted_faults()[i].summary,
+                          fmt::join(fault.by, ", "));
+    }
+    print_text(text);
+  }
+  return result.passes() ? 0 : 3;
+}
+
+void check_options(const AuditFlags& line) {
+  for (const char* name : {"resume", "dry-run", "save", "checkpoint-every", "eval-every", "test-size"})
+    check_input(!line.flags.given(name), "--{}: an audit trains to look at the training, and has no use for it", name);
+  check_input(line.options.run.spent.names.empty(), "--spent: an audit looks at one run; leave it out");
+}
+
+}  // namespace
+
+int audit(const Words& words) {
+  AuditFlags line;
+  if (!line.flags.parse(words)) return 0;
+  if (line.self.self_test) return self_test(line.flags);
+  check_options(line);
+  const std::optional<std::string>& out = line.options.run.out;
+  if (out) check_can_make_run(*out, kFiles);
+  make_plan(line.options, announced_sizes(line.options.data));  // all that can be wrong with the options, before any row is read
+
+  const Dataset data = load_dataset(line.options.data);
+  Model model = initial_model(line.options, *data.format);
+  const Objective& objective = objective_for(data.train.target());
+  PrivateOptions options = line.options;
+  options.spent.clear();
+  const AuditReport report = fodp::audit(
+      *model.module,
+      [&](const Tensors& inputs, const at::Tensor& targets) { return objective.row_losses(model.forward(inputs), targets); },
+      {.count = data.train.count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train.gather(rows); }}, options, line.asked,
+      progress(line.flags));
+  const nlohmann::ordered_json json = report_json(report);
+  if (out) {
+    make_run_directory(*out);
+    write_file_atomically(std::filesystem::path(*out) / "audit.json", json.dump(2) + "\n", "audit report");
+    write_file_atomically(std::filesystem::path(*out) / "audit.txt", report_text(report), "audit report");
+  }
+  line.flags.json() ? print_json(json) : print_text(report_text(report));
+  return report.passes() ? 0 : 3;
+}
+
+}  // namespace fodp::app

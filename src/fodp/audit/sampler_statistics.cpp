@@ -1,0 +1,110 @@
+#include "fodp/audit/sampler_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <fmt/core.h>
+
+namespace fodp {
+namespace {
+
+std::int64_t group_size(std::int64_t records, const LotTaken& lot) { return (records - lot.group + lot.cycle - 1) / lot.cycle; }
+
+std::int64_t common(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i] == b[j]) ++count, ++i, ++j;
+    else if (a[i] < b[j]) ++i;
+    else ++j;
+  }
+  return count;
+}
+
+// How likely a sum of independent terms that are at least 0, with this mean and variance, is as far from its mean or farther: by the scaled
+// chi-squared distribution with the same mean and variance.
+double chance_of_sum(double sum, double mean, double variance) {
+  const double unit = variance / (2 * mean);
+  const boost::math::chi_squared like(mean / unit);
+  return 2 * std::min(cdf(like, sum / unit), cdf(complement(like, sum / unit)));
+}
+
+}  // namespace
+
+double SamplerStatistics::Centred::standard() const { return variance > 0 ? sum / std::sqrt(variance) : 0; }
+
+// The squared standardised binomial number has mean 1 and variance 2 + (1 - 6pq)/(npq).
+void SamplerStatistics::Squares::add(double number, double trials, double rate) {
+  const double spread = trials * rate * (1 - rate);
+  if (!(spread > 0)) return;
+  sum += (number - trials * rate) * (number - trials * rate) / spread;
+  count += 1;
+  variance += 2 + (1 - 6 * rate * (1 - rate)) / spread;
+}
+
+double SamplerStatistics::Squares::chance() const { return count > 0 ? chance_of_sum(sum, count, variance) : 1; }
+
+SamplerStatistics::SamplerStatistics(std::int64_t records) : records_(records), times_(records, 0) {}
+
+void SamplerStatistics::add(const LotTaken& lot, std::span<const std::int64_t> rows) {
+  const double q = lot.sample_rate, members = static_cast<double>(group_size(records_, lot)), drawn = static_cast<double>(rows.size());
+  if (expected_.size() < static_cast<std::size_t>(lot.cycle)) expected_.resize(lot.cycle, 0), variance_.resize(lot.cycle, 0);
+  ++lots_;
+  for (const std::int64_t row : rows) {
+    strangers_ += row % lot.cycle != lot.group;
+    ++times_[row];
+  }
+  expected_[lot.group] += q;
+  variance_[lot.group] += q * (1 - q);
+  rate_.sum += drawn - members * q;
+  rate_.variance += members * q * (1 - q);
+  sizes_.add(drawn, members, q);
+  // Sum over neighbours of (x_i - q)(x_j - q), with x = 1 for records in the lot.
+  std::int64_t side_by_side = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) side_by_side += rows[i] == rows[i - 1] + lot.cycle;
+  const std::int64_t last = lot.group + (group_size(records_, lot) - 1) * lot.cycle;
+  const bool has_first = !rows.empty() && rows.front() == lot.group, has_last = !rows.empty() && rows.back() == last;
+  neighbours_.sum += static_cast<double>(side_by_side) - q * (2 * drawn - has_first - has_last) + (members - 1) * q * q;
+  neighbours_.variance += std::max(0.0, members - 1) * q * q * (1 - q) * (1 - q);
+  // The same over one record in this lot and in the one before, if it could be in both.
+  if (lots_ > 1 && last_.cycle == 1 && lot.cycle == 1) {
+    const double p = last_.sample_rate;
+    lots_in_row_.sum += static_cast<double>(common(rows, last_rows_)) - q * static_cast<double>(last_rows_.size()) - p * drawn + members * p * q;
+    lots_in_row_.variance += members * p * (1 - p) * q * (1 - q);
+  }
+  last_rows_.assign(rows.begin(), rows.end());
+  last_ = lot;
+}
+
+// How often each record came.
+SamplerStatistics::Squares SamplerStatistics::records_squares() const {
+  Squares squares;
+  const auto groups = static_cast<std::int64_t>(expected_.size());
+  for (std::int64_t i = 0; groups > 0 && i < records_; ++i) {
+    const double expected = expected_[i % groups], variance = variance_[i % groups];
+    if (!(variance > 0)) continue;
+    const double rate = 1 - variance / expected;  // of a binomial number with that mean and variance
+    squares.add(times_[i], expected / rate, rate);
+  }
+  return squares;
+}
+
+std::vector<AuditCheck> SamplerStatistics::checks() const {
+  const double rate = rate_.standard(), neighbours = neighbours_.standard(), in_row = lots_in_row_.standard();
+  const double sizes = sizes_.chance();
+  const Squares squares = records_squares();
+  const double equal = squares.chance();
+  return {{"sampler.rate", strangers_ == 0 && two_sided_chance(rate) >= kFalseAlarm && equal >= kFalseAlarm,
+           fmt::format("over {} lots records came {:.2f} standard errors more often than announced; the squared deviations of single records "
+                       "are {:.4f} times what they should be (p = {:.2g}); {} came out of turn",
+                       lots_, rate, squares.count > 0 ? squares.sum / squares.count : 1, equal, strangers_)},
+          {"sampler.independence", std::min(two_sided_chance(neighbours), two_sided_chance(in_row)) >= kFalseAlarm,
+           fmt::format("neighbouring records come together, and one record in two lots in a row, {:.2f} and {:.2f} standard errors more often "
+                       "than independent ones",
+                       neighbours, in_row)},
+          {"sampler.lot_size", sizes >= kFalseAlarm,
+           fmt::format("the variance of the lots' sizes is {:.3f} times that of Poisson sampling (p = {:.2g})",
+                       sizes_.count > 0 ? sizes_.sum / sizes_.count : 1, sizes)}};
+}
+
+}  // namespace fodp
