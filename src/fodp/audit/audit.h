@@ -23,7 +23,7 @@
 namespace fodp {
 
 struct AuditOptions {
-  std::int64_t canaries = 4000;
+  std::int64_t canaries = 20000;
   double confidence = .95;
 
   static auto fields() {

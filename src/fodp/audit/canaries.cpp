@@ -30,22 +30,25 @@ Canaries::Canaries(std::int64_t wanted, std::int64_t records, std::vector<double
   scores_.resize(among_rows_.size());
 }
 
-// One coordinate in each clip group that has one for every canary.
-std::vector<Canaries::Place> Canaries::places(const ClippedRows& sum, std::int64_t canary) const {
-  std::vector<Place> out;
-  for (const ClipGroup& group : sum.groups) {
-    const std::int64_t size = group.end - group.begin;
-    if (size >= count()) out.push_back({group.begin + canary * size / count(), std::trunc(group.clip_norm / sum.grid) * sum.grid});
-  }
-  return out;
+// One coordinate in each clip group that has one for every canary. Returns how many a canary has.
+std::size_t Canaries::find_places(const ClippedRows& sum) {
+  places_.clear();
+  for (std::int64_t canary = 0; canary < count(); ++canary)
+    for (const ClipGroup& group : sum.groups) {
+      const std::int64_t size = group.end - group.begin;
+      if (size >= count()) places_.push_back({group.begin + canary * size / count(), std::trunc(group.clip_norm / sum.grid) * sum.grid});
+    }
+  return places_.size() / static_cast<std::size_t>(count());
 }
 
 void Canaries::pass_on(const SeenSum& seen, ClippedRows& passed_on) {
   if (seen.sum.lattice.empty()) return;
   if (const std::int64_t most = most_of_a_group(seen.sum); most < count()) among_rows_.resize(most), scores_.resize(most);
+  const std::size_t each = find_places(seen.sum);
   for (std::int64_t canary = 0; canary < count(); ++canary)
     if (among_rows_[canary] && std::ranges::binary_search(seen.rows, record(canary)))
-      for (const Place& place : places(seen.sum, canary)) passed_on.lattice[place.coordinate] += std::llround(place.length / seen.sum.grid);
+      for (const Place& place : std::span(places_).subspan(canary * each, each))
+        passed_on.lattice[place.coordinate] += std::llround(place.length / seen.sum.grid);
 }
 
 void Canaries::released(const SeenSum& seen) {
@@ -55,27 +58,22 @@ void Canaries::released(const SeenSum& seen) {
     while (!pending_.empty() && pending_.front().age >= weights_.size()) settle(pending_.front()), pending_.pop_front();
     pending_.push_back({seen.lot_number, seen.lot, 0, 0, std::vector<double>(count(), 0)});
   }
+  const std::size_t each = find_places(seen.sum);
   std::vector<double> residual;
-  for (std::int64_t canary = 0; canary < count(); ++canary)
-    for (const Place& place : places(seen.sum, canary))
-      residual.push_back(seen.noised[place.coordinate] - static_cast<double>(seen.sum.lattice[place.coordinate]) * seen.sum.grid);
+  for (const Place& place : places_)
+    residual.push_back(seen.noised[place.coordinate] - static_cast<double>(seen.sum.lattice[place.coordinate]) * seen.sum.grid);
   residuals_.push_front(std::move(residual));
   if (residuals_.size() > weights_.size()) residuals_.pop_back();
 
   const double variance = seen.noise_scale * seen.noise_scale;
-  for (Pending& lot : pending_) {
-    const double weight = weights_[lot.age];
-    std::size_t at = 0;
-    for (std::int64_t canary = 0; canary < count(); ++canary)
-      for (const Place& place : places(seen.sum, canary)) {
-        double value = 0;  // with independent noise
-        for (std::size_t k = 0; k < residuals_.size(); ++k) value += weights_[k] * residuals_[k][at];
-        const double length = place.length * weight;
-        lot.exponents[canary] += (length * value - length * length / 2) / variance;
-        if (canary == 0) lot.squared_signal += length * length / variance;
-        ++at;
-      }
-  }
+  for (Pending& lot : pending_)
+    for (std::size_t at = 0; at < places_.size(); ++at) {
+      double value = 0;  // with independent noise
+      for (std::size_t k = 0; k < residuals_.size(); ++k) value += weights_[k] * residuals_[k][at];
+      const double length = places_[at].length * weights_[lot.age];
+      lot.exponents[at / each] += (length * value - length * length / 2) / variance;
+      if (at < each) lot.squared_signal += length * length / variance;
+    }
 }
 
 void Canaries::settle(const Pending& lot) {

@@ -61,11 +61,12 @@ class Canaries {
   };
 
   std::int64_t record(std::int64_t canary) const { return canary * records_ / count(); }
-  std::vector<Place> places(const ClippedRows& sum, std::int64_t canary) const;
+  std::size_t find_places(const ClippedRows& sum);
   void settle(const Pending& lot);
 
   std::int64_t records_;
   std::vector<double> weights_;
+  std::vector<Place> places_;     // in the present sum, as many for each canary, one canary after the other
   std::vector<char> among_rows_;  // by canary
   std::vector<CanaryScore> scores_;
   std::deque<Pending> pending_;

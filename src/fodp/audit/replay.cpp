@@ -165,13 +165,13 @@ class Replay {
     Trace other;
     for (std::size_t i = 0; i < fed.size(); ++i) {
       other = trace(rows(), seed_ + 1, fed);
-      if (other.flow != first_.flow) return {"replay.memory", false, "the steps that are taken depend on un-noised sums"};
+      if (other.sums.size() != first_.sums.size()) break;
       fed[i] = exchanged(first_.sums[i], other.sums[i], fed[i]);
     }
     other = trace(rows(), seed_ + 1, fed);
-    bool same = other.parameters == first_.parameters;
+    bool same = other.parameters == first_.parameters && other.flow == first_.flow;
     for (std::size_t i = 0; same && i < fed.size(); ++i) same = other.sums[i].released == first_.sums[i].released;
-    if (!same) return {"replay.memory", false, "releases or parameters depend on un-noised sums"};
+    if (!same) return {"replay.memory", false, "releases, parameters or the steps that are taken depend on un-noised sums"};
     for (std::size_t i = 0; i < fed.size() && i < alone.sums.size(); ++i)
       if (!same_noise(alone.sums[i], alone.sums[i].sum, other.sums[i], fed[i]))
         return {"replay.memory", false, "what is added to a sum depends on the sums before it"};

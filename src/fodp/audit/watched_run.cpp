@@ -65,6 +65,7 @@ Gather WatchedRows::gather() {
 
 void WatchedRows::begin_lot() {
   const std::lock_guard lock(mutex_);
+  in_training_ = true;
   fetched_.clear();
 }
 
@@ -78,6 +79,7 @@ Batch WatchedRows::fetch(std::span<const std::int64_t> rows) {
   {
     const std::lock_guard lock(mutex_);
     fetched_.insert(rows.begin(), rows.end());
+    if (!in_training_) return gather_(rows);
   }
   if (removed_ && std::ranges::find(rows, *removed_) != rows.end()) throw InputError("this record was taken away by the audit");
   const auto place = replaced_ ? std::ranges::find(rows, replaced_->row) : rows.end();

@@ -63,7 +63,7 @@ struct AuditSubject {
   Fault* fault = nullptr;
 };
 
-// The training rows with one record taken away or replaced, and a note of which were fetched.
+// The training rows with one record taken away or replaced, from the first lot on, and a note of which were fetched.
 class WatchedRows : public std::enable_shared_from_this<WatchedRows> {
  public:
   explicit WatchedRows(Gather gather) : gather_(std::move(gather)) {}
@@ -86,6 +86,7 @@ class WatchedRows : public std::enable_shared_from_this<WatchedRows> {
   std::optional<std::int64_t> removed_;
   std::optional<Replaced> replaced_;
   mutable std::mutex mutex_;
+  bool in_training_ = false;  // not while the run is being made
   std::set<std::int64_t> fetched_;
 };
 
