@@ -28,7 +28,7 @@ class Opener : public GaussianMechanism {
 ClippedRows opened(ClippedSum sum) {
   ClippedRows rows{.lattice = {}, .groups = sum.groups(), .scalars = sum.scalars(), .scalar_lattice = {}, .draw = sum.draw(),
                    .grid = sum.grid(), .slack = sum.slack()};
-  Opener opener(sum.draw().cycle);
+  Opener opener(sum.draw().cycle());
   Ledger ledger;
   const RunKey key = RunKey::from_system();
   const RandomStream no_noise(key, Purpose::noise);
@@ -111,7 +111,7 @@ WatchedRun::WatchedRun(const AuditSubject& subject, PrivateOptions options, std:
 Lot WatchedRun::sample(const LotOptions& options) {
   drawn_rate_ = options.charged_rate ? options.sample_rate : std::nullopt;
   Lot lot = PrivateSteps::sample(options);
-  flow_.push_back(fmt::format("sample lot {} at rate {} for {} sums", lot.number(), lot.draw().sample_rate, lot.draw().queries));
+  flow_.push_back(fmt::format("sample lot {} at rate {} for {} sums", lot.number(), lot.draw().sample_rate(), lot.draw().queries()));
   if (fault_) fault_->begin_lot();
   return lot;
 }
@@ -123,10 +123,10 @@ ClippedSum WatchedRun::clipped_sum(const Lot& lot, const Query& query) {
   SeenSum seen{.sum = opened(PrivateSteps::clipped_sum(lot, query)), .lot_number = lot.number(), .rows = rows_->fetched()};
   const Draw& draw = seen.sum.draw;
   if (fault_) fault_->sum(seen.sum, static_cast<std::int64_t>(seen.rows.size()));
-  seen.lot = {drawn_rate_.value_or(draw.sample_rate), draw.cycle, static_cast<std::int64_t>(draw.turn % static_cast<std::uint64_t>(draw.cycle))};
+  seen.lot = {drawn_rate_.value_or(draw.sample_rate()), draw.cycle(), static_cast<std::int64_t>(draw.turn() % static_cast<std::uint64_t>(draw.cycle()))};
   seen.sensitivity = sensitivity(seen.sum);
   if (!seen.sum.lattice.empty()) {
-    const double z = plan().noise().effective(step_taken()) * std::sqrt(static_cast<double>(draw.queries));
+    const double z = plan().noise().effective(step_taken()) * std::sqrt(static_cast<double>(draw.queries()));
     seen.noise_scale = vector_multiplier(z, seen.sum.scalars) * seen.sensitivity;
     ++sums_;
   }

@@ -150,14 +150,9 @@ Release Mechanism::Opening::close() {
   const double scale = scale_ * lot_scale_;
   if (sum_.size() > 0) mechanism_.end(*values_, scale);
   std::vector<Release::Scalar> scalars = mechanism_.release_scalars(*this);
-<<<<<<< HEAD
   mechanism_.next_turn_ = sum_.draw().turn() + 1;
-  return Release(std::move(values_), std::move(scalars), sum_.size() > 0 ? mechanism_.noise_variance(scale) : std::nullopt, number_);
-=======
-  mechanism_.next_turn_ = sum_.draw().turn + 1;
   return Release(std::move(values_), std::move(scalars), sum_.size() > 0 ? mechanism_.noise_variance(scale) : std::nullopt, number_,
                  std::move(noised_sum_));
->>>>>>> 21bc8a4 (Auditor: replays, statistics of noise and lots, canaries and bounds, planted faults, fodp audit)
 }
 
 // Noise correlated over a cycle covers a record that is in one of any `cycle` releases in a row: each group once, in turn.
