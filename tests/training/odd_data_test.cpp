@@ -111,6 +111,27 @@ TEST(OddData, LabelsOutOfRangeCountZero) {
   expect_trains(data, "labels out of range");
 }
 
+// Whether a run starts must not depend on one record, be it the first.
+TEST(OddData, AFirstRowThatThrowsCountsZero) {
+  const Data data = usual_data();
+  TrainingRows rows = data.rows();
+  rows.gather = [gather = rows.gather](std::span<const std::int64_t> chosen) {
+    if (std::ranges::find(chosen, 0) != chosen.end()) throw std::runtime_error("cannot be read");
+    return gather(chosen);
+  };
+  nn::Linear layer(4, 3);
+  PrivateOptions options{.insecure_seed = 5};
+  options.privacy = {.noise_multiplier = 1.0, .delta = 1e-5, .sample_rate = 1, .steps = 2};
+  PrivateSteps steps(
+      *layer, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).sum(1); }, rows, options);
+  while (!steps.done()) steps.step();
+  EXPECT_TRUE(std::isfinite(steps.parameters()[0]));
+  rows.gather = [](std::span<const std::int64_t>) -> Batch { throw std::runtime_error("no row can be read"); };
+  EXPECT_THROW(PrivateSteps(
+                   *layer, [&](const at::Tensor& x, const at::Tensor&) { return layer->forward(x).sum(1); }, rows, options),
+               std::exception);
+}
+
 TEST(OddData, NoRowIsRefusedBeforeTheFirstStep) {
   nn::Linear layer(4, 3);
   const Data none{at::zeros({0, 4}), at::zeros({0}, at::kLong)};

@@ -221,6 +221,24 @@ TEST_F(Resume, OtherDataIsRefused) {
   }
 }
 
+// A caller that goes on all the same would release what is on no record.
+TEST_F(Resume, ARunThatCouldNotTakeItsLedgerReleasesNothing) {
+  {
+    const auto first = run(options());
+    first->steps().keep_ledger(ledger_, "these rows");
+    steps(*first, 4);
+    first->steps().save(file_);
+  }
+  const auto again = run(options());
+  EXPECT_THROW(again->steps().load(file_, {}, "other rows"), InputError);
+  EXPECT_THROW(again->steps().step(), PrivacyError);
+  const auto elsewhere = run(options());
+  EXPECT_THROW(elsewhere->steps().keep_ledger(folder_ / "no such folder" / "ledger"), InputError);
+  EXPECT_THROW(elsewhere->steps().step(), PrivacyError);
+  elsewhere->steps().keep_ledger(folder_ / "another");
+  EXPECT_NO_THROW(elsewhere->steps().step());
+}
+
 TEST_F(Resume, AnotherPlanIsRefused) {
   crash_after_save(options());
   leave_as_after_crash();

@@ -18,12 +18,13 @@ namespace {
 
 struct AuditFlags : TrainFlags {
   AuditFlags()
-      : TrainFlags("audit",
-                   "Attacks a training with the options of `fodp train` and reports a lower bound on its epsilon beside the epsilon that it "
-                   "claims. It replays steps with and without single records, measures the noise and the lots, and looks for canaries, "
-                   "records made to be found, in what is released. Exit status 3 where a check fails. The report is computed from the "
-                   "training rows without privacy: do not publish it for private data.",
-                   "fodp audit --method fo-dp-sgd --data fashion-mnist --epsilon 3 --out audits/demo") {
+      : TrainFlags(
+            "audit",
+            "Attacks a training with the options of `fodp train` and reports a lower bound on its epsilon beside the epsilon that it "
+            "claims. It replays steps with and without single records, measures the noise and the lots, and looks for canaries, "
+            "records made to be found, in what is released. Exit status 3 where a check fails. The report is computed from the "
+            "training rows without privacy: do not publish it for private data.",
+            "fodp audit --method fo-dp-sgd --data fashion-mnist --epsilon 3 --out audits/demo") {
     flags.add("Audit", asked);
     flags.add("Audit", self);
   }
@@ -31,9 +32,10 @@ struct AuditFlags : TrainFlags {
   struct Self {
     bool self_test = false;
     static auto fields() {
-      return std::tuple{field("self-test", &Self::self_test,
-                              "audit a small run with faults planted into it, all of which must be found, and a sound one, which must pass; "
-                              "takes no option of a training")};
+      return std::tuple{
+          field("self-test", &Self::self_test,
+                "audit a small run with faults planted into it, all of which must be found, and a sound one, which must pass; "
+                "takes no option of a training")};
     }
   };
 
@@ -63,8 +65,9 @@ nlohmann::ordered_json report_json(const AuditReport& report) {
   out["private"] = false;
   out["checks"] = nlohmann::ordered_json::array();
   for (const AuditCheck& check : report.checks)
-    out["checks"].push_back(
-        {{"name", check.name}, {"holds", check.holds ? nlohmann::ordered_json(*check.holds) : nlohmann::ordered_json()}, {"what", check.what}});
+    out["checks"].push_back({{"name", check.name},
+                             {"holds", check.holds ? nlohmann::ordered_json(*check.holds) : nlohmann::ordered_json()},
+                             {"what", check.what}});
   return out;
 }
 
@@ -84,7 +87,8 @@ int self_test(const Flags& flags) {
   if (flags.json()) {
     nlohmann::ordered_json out;
     out["faults"] = nlohmann::ordered_json::array();
-    for (const SelfTest::Found& fault : result.faults) out["faults"].push_back({{"name", fault.name}, {"caught", fault.caught}, {"by", fault.by}});
+    for (const SelfTest::Found& fault : result.faults)
+      out["faults"].push_back({{"name", fault.name}, {"caught", fault.caught}, {"by", fault.by}});
     out["clean"] = result.clean;
     out["null_epsilon"] = json_number(result.null_epsilon);
     out["clean_epsilon_lower"] = json_number(result.clean_epsilon_lower);
@@ -128,10 +132,9 @@ int audit(const Words& words) {
   PrivateOptions options = line.options;
   options.spent.clear();
   const AuditReport report = fodp::audit(
-      *model.module,
-      [&](const Tensors& inputs, const at::Tensor& targets) { return objective.row_losses(model.forward(inputs), targets); },
-      {.count = data.train.count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train.gather(rows); }}, options, line.asked,
-      progress(line.flags));
+      *model.module, [&](const Tensors& inputs, const at::Tensor& targets) { return objective.row_losses(model.forward(inputs), targets); },
+      {.count = data.train.count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train.gather(rows); }}, options,
+      line.asked, progress(line.flags));
   const nlohmann::ordered_json json = report_json(report);
   if (out) {
     make_run_directory(*out);

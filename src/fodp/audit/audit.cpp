@@ -22,7 +22,9 @@ constexpr std::int64_t kMostRuns = 10;
 class Observer : public Watcher {
  public:
   Observer(const Plan& plan, std::int64_t canaries, std::mt19937_64& coins)
-      : weights_(plan.independent_noise_weights()), lots_(plan.train_examples()), canaries_(canaries, plan.train_examples(), weights_, coins) {}
+      : weights_(plan.independent_noise_weights()),
+        lots_(plan.train_examples()),
+        canaries_(canaries, plan.train_examples(), weights_, coins) {}
 
   void pass_on(const SeenSum& seen, ClippedRows& passed_on) override {
     if (!last_lot_ || *last_lot_ != seen.lot_number) lots_.add(seen.lot, seen.rows);
@@ -117,7 +119,9 @@ class Audit {
     return inputs.size() > 0 && inputs[0].dim() > 0 ? inputs[0].sizes().slice(1).vec() : std::vector<std::int64_t>();
   }
 
-  std::uint64_t replay_seed() const { return subject_.options.insecure_seed ? static_cast<std::uint64_t>(*subject_.options.insecure_seed) : 1; }
+  std::uint64_t replay_seed() const {
+    return subject_.options.insecure_seed ? static_cast<std::uint64_t>(*subject_.options.insecure_seed) : 1;
+  }
 
   static std::vector<float> values_of(torch::nn::Module& model) {
     const FlatParameters flat(model);
@@ -155,10 +159,11 @@ class Audit {
     const CanaryResult& found = report.canaries;
     report.checks.push_back(
         {"canaries", found.epsilon_lower <= report.claimed_epsilon,
-         fmt::format("epsilon is at least {:.4f} with confidence {}, by {} canaries in {} run{}: {:.4f} if the mechanism is the announced one "
-                     "with some other noise, {:.4f} by counting, {:.4f} from one run",
-                     found.epsilon_lower, asked_.confidence, found.canaries, runs, runs == 1 ? "" : "s", found.gaussian, found.counted,
-                     found.one_run)});
+         fmt::format(
+             "epsilon is at least {:.4f} with confidence {}, by {} canaries in {} run{}: {:.4f} if the mechanism is the announced one "
+             "with some other noise, {:.4f} by counting, {:.4f} from one run",
+             found.epsilon_lower, asked_.confidence, found.canaries, runs, runs == 1 ? "" : "s", found.gaussian, found.counted,
+             found.one_run)});
   }
 
   void train(Observer& observer, std::int64_t number) {

@@ -52,8 +52,8 @@ using AuditProgress = std::function<void(const std::string& part)>;
 
 // Audits what PrivateSteps would do with the same arguments, over all steps of the plan. With `options.insecure_seed` the audit repeats
 // itself. The model has its parameters back afterwards. InputError for a run without noise, which has nothing to audit.
-AuditReport audit(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const PrivateOptions& options, const AuditOptions& asked = {},
-                  const AuditProgress& progress = {});
+AuditReport audit(torch::nn::Module& model, RowLosses losses, TrainingRows rows, const PrivateOptions& options,
+                  const AuditOptions& asked = {}, const AuditProgress& progress = {});
 AuditReport audit(const AuditSubject& subject, const AuditOptions& asked, const AuditProgress& progress = {});
 
 }  // namespace fodp

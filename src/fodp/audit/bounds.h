@@ -29,8 +29,8 @@ double lower_rate(std::int64_t hits, std::int64_t trials, double chance);
 double counted_epsilon(const TestCounts& counts, double delta, double chance);
 
 // For a mechanism that is the announced one, `events`, with all its noise multiplied by some factor: the largest factor that the rates
-// still allow gives the bound. It is much tighter than counted_epsilon, since a Gaussian mechanism's rates at one threshold fix its rates at
-// every other.
+// still allow gives the bound. It is much tighter than counted_epsilon, since a Gaussian mechanism's rates at one threshold fix its rates
+// at every other.
 double gaussian_epsilon(const TestCounts& counts, const Events& events, double delta, const Accountant& accountant, double chance);
 
 // From one run (Steinke, Nasr and Jagielski 2023, Theorem 5.2): each of `canaries` was among the rows by a fair coin of its own, the test

@@ -9,8 +9,8 @@ namespace {
 // log((1 - q) + q e^x)
 double log_mixture(double q, double x) { return x > 500 ? x + std::log(q) : std::log1p(q * std::expm1(x)); }
 
-// One lot more, in which the logarithm of the likelihood ratio is `exponent` for a canary that is surely in it. The exponent is linear in what
-// is left at the canary's places, so that it serves for the sum, too.
+// One lot more, in which the logarithm of the likelihood ratio is `exponent` for a canary that is surely in it. The exponent is linear in
+// what is left at the canary's places, so that it serves for the sum, too.
 void add_lot(CanaryScore& score, double sample_rate, double exponent) {
   score.likelihood += log_mixture(sample_rate, exponent);
   score.sum += exponent;
@@ -136,8 +136,12 @@ struct Kind {
 };
 
 // Of scores that ascend.
-std::int64_t above(const std::vector<double>& scores, double threshold) { return scores.end() - std::ranges::upper_bound(scores, threshold); }
-std::int64_t below(const std::vector<double>& scores, double threshold) { return std::ranges::lower_bound(scores, threshold) - scores.begin(); }
+std::int64_t above(const std::vector<double>& scores, double threshold) {
+  return scores.end() - std::ranges::upper_bound(scores, threshold);
+}
+std::int64_t below(const std::vector<double>& scores, double threshold) {
+  return std::ranges::lower_bound(scores, threshold) - scores.begin();
+}
 
 TestCounts counts_at(const Kind& scores, double threshold) {
   return {static_cast<std::int64_t>(scores.in.size()), above(scores.in, threshold), static_cast<std::int64_t>(scores.out.size()),
@@ -203,7 +207,8 @@ CanaryResult judge_canaries(const CanaryScores& scores, const std::vector<Canary
     const Kind expected(simulated.in, simulated.out, kind), found(scores.in, scores.out, kind);
 
     const double widest = best_threshold(expected, [](const TestCounts& at) {
-      return static_cast<double>(at.said_of_in) / static_cast<double>(at.in) - static_cast<double>(at.said_of_out) / static_cast<double>(at.out);
+      return static_cast<double>(at.said_of_in) / static_cast<double>(at.in) -
+             static_cast<double>(at.said_of_out) / static_cast<double>(at.out);
     });
     result.gaussian = std::max(result.gaussian, gaussian_epsilon(counts_at(found, widest), events, delta, accountant, chance));
 

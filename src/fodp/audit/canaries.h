@@ -3,10 +3,10 @@
 //
 // A canary's gradient has the full clip norm and lies along a coordinate of its own (in each clip group that has enough coordinates). It is
 // in a lot when a record that stands for it is, so the run's own sampler draws it, and it is among the training rows by a fair coin. The
-// test knows all other rows and lots, as differential privacy allows an adversary to, and takes what they add away from the noised sum. What
-// is left of a canary's coordinate is noise, or noise and the canary. There are two scores: what is left, added up over all lots, and the
-// logarithms of the likelihood ratio of the two cases, added up. The latter is the most powerful test of a sound run, which is found to be
-// nearly as private as it claims; the former is better at runs whose noise is not what they claim.
+// test knows all other rows and lots, as differential privacy allows an adversary to, and takes what they add away from the noised sum.
+// What is left of a canary's coordinate is noise, or noise and the canary. There are two scores: what is left, added up over all lots, and
+// the logarithms of the likelihood ratio of the two cases, added up. The latter is the most powerful test of a sound run, which is found to
+// be nearly as private as it claims; the former is better at runs whose noise is not what they claim.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ struct SelfTest {
     std::vector<std::string> by;  // the checks that failed
   };
   std::vector<Found> faults;
-  bool clean = false;             // the sound run passed every check
-  double null_epsilon = 0;        // the bound from scores that say nothing
+  bool clean = false;       // the sound run passed every check
+  double null_epsilon = 0;  // the bound from scores that say nothing
   double clean_epsilon_lower = 0, claimed_epsilon = 0;
 
   bool passes() const;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include <boost/math/distributions/chi_squared.hpp>
 #include <fmt/core.h>
+#include <boost/math/distributions/chi_squared.hpp>
 
 #include "fodp/noise/lattice.h"
 

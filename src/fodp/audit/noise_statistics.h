@@ -40,11 +40,11 @@ class NoiseStatistics {
 
   std::int64_t count_ = 0, releases_ = 0, repeated_ = 0;
   double sum_ = 0, squares_ = 0;
-  std::array<std::int64_t, kBins> bins_{};                     // of equal probability
-  Products neighbours_, blocks_;                               // coordinates side by side, and one block of noise apart
-  std::array<Products, kLags> lags_;                           // releases so many apart
-  std::deque<std::vector<double>> earlier_;                    // the last one first
-  std::unordered_set<std::uint64_t> starts_;                   // of every block of noise seen
+  std::array<std::int64_t, kBins> bins_{};    // of equal probability
+  Products neighbours_, blocks_;              // coordinates side by side, and one block of noise apart
+  std::array<Products, kLags> lags_;          // releases so many apart
+  std::deque<std::vector<double>> earlier_;   // the last one first
+  std::unordered_set<std::uint64_t> starts_;  // of every block of noise seen
 };
 
 }  // namespace fodp

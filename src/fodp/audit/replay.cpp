@@ -72,7 +72,8 @@ class Replay {
 
   std::int64_t steps(const Plan& plan) const { return std::min(plan.steps(), std::max<std::int64_t>(3, plan.cycle() + 1)); }
 
-  Trace trace(std::shared_ptr<WatchedRows> rows, std::uint64_t seed, std::vector<ClippedRows> instead = {}, std::int64_t threads = 1) const {
+  Trace trace(std::shared_ptr<WatchedRows> rows, std::uint64_t seed, std::vector<ClippedRows> instead = {},
+              std::int64_t threads = 1) const {
     PrivateOptions options = subject_.options;
     options.insecure_seed = static_cast<std::int64_t>(seed);
     options.speed.threads = threads;
@@ -112,13 +113,15 @@ class Replay {
       compare(row, first_, empty);
       compare(row, hostile, empty);
     }
-    sensitivity_ = {"replay.sensitivity", chosen.empty() ? std::nullopt : std::optional(largest_ <= 1 && strangers_ == 0),
-                    fmt::format("{} records taken away or replaced moved a sum by {:.4f} of what is charged for at most; {} sums moved by a "
-                                "record that was not in their lot",
-                                chosen.size(), largest_, strangers_)};
+    sensitivity_ = {
+        "replay.sensitivity", chosen.empty() ? std::nullopt : std::optional(largest_ <= 1 && strangers_ == 0),
+        fmt::format("{} records taken away or replaced moved a sum by {:.4f} of what is charged for at most; {} sums moved by a "
+                    "record that was not in their lot",
+                    chosen.size(), largest_, strangers_)};
     flow_ = {"replay.control_flow", chosen.empty() ? std::nullopt : std::optional(differing_.empty()),
-             differing_.empty() ? fmt::format("steps, public numbers and state are the same with and without each of {} records", chosen.size())
-                                : "depends on a record: " + differing_};
+             differing_.empty()
+                 ? fmt::format("steps, public numbers and state are the same with and without each of {} records", chosen.size())
+                 : "depends on a record: " + differing_};
   }
 
   void compare(std::int64_t row, const Trace& with, const Trace& without) {
@@ -126,8 +129,10 @@ class Replay {
     if (with.state != without.state) differing_ = "the state of the run, beyond what was released";
     for (std::size_t i = 0; i < std::min(with.sums.size(), without.sums.size()); ++i) {
       const double moved = distance(with.sums[i].sum, without.sums[i].sum);
-      if (std::ranges::binary_search(first_.sums[i].rows, row)) largest_ = std::max(largest_, moved);
-      else strangers_ += moved > 0;
+      if (std::ranges::binary_search(first_.sums[i].rows, row))
+        largest_ = std::max(largest_, moved);
+      else
+        strangers_ += moved > 0;
     }
   }
 
@@ -178,7 +183,8 @@ class Replay {
     return {"replay.memory", true, fmt::format("{} releases are functions of their noised sums and of earlier ones alone", fed.size())};
   }
 
-  // Whether two releases of one number and key, of these sums, have the same noise over its standard deviation, up to rounding to the lattice.
+  // Whether two releases of one number and key, of these sums, have the same noise over its standard deviation, up to rounding to the
+  // lattice.
   static bool same_noise(const SeenSum& a, const ClippedRows& sum_of_a, const SeenSum& b, const ClippedRows& sum_of_b) {
     const double rounding = a.sum.grid / a.noise_scale + b.sum.grid / b.noise_scale;
     for (std::size_t k = 0; k < std::min(a.noised.size(), b.noised.size()); ++k) {
@@ -232,9 +238,11 @@ class Replay {
     } const removed{folder};
     const std::vector<double> before = noise_after(folder / "run", false);
     const std::vector<double> once = noise_after(folder / "run", true), twice = noise_after(folder / "run", true);
-    const double most = std::max({std::abs(correlation(before, once)), std::abs(correlation(before, twice)), std::abs(correlation(once, twice))});
-    return {"replay.resume", two_sided_chance(most) >= kFalseAlarm,
-            fmt::format("noise before a checkpoint and after two resumptions from it is correlated by at most {:.2f} standard errors", most)};
+    const double most =
+        std::max({std::abs(correlation(before, once)), std::abs(correlation(before, twice)), std::abs(correlation(once, twice))});
+    return {
+        "replay.resume", two_sided_chance(most) >= kFalseAlarm,
+        fmt::format("noise before a checkpoint and after two resumptions from it is correlated by at most {:.2f} standard errors", most)};
   }
 
   const AuditSubject& subject_;

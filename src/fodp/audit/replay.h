@@ -2,7 +2,8 @@
 //
 //   replay.sensitivity   With a record taken away, or replaced by one that is made to be hard to bound, each sum moves by at most its clip
 //                        norm; a record that is not in a lot moves it not at all.
-//   replay.control_flow  The verbs of the method, its public numbers and the state of the run after it do not depend on that record, once the
+//   replay.control_flow  The verbs of the method, its public numbers and the state of the run after it do not depend on that record, once
+//   the
 //                        releases are the same.
 //   replay.memory        A run whose sums and noise are others, but whose noised sums are the same, releases the same: the mechanism, its
 //                        memory included, knows the rows only through noised sums.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/chi_squared.hpp>
 #include <fmt/core.h>
+#include <boost/math/distributions/chi_squared.hpp>
 
 namespace fodp {
 namespace {
@@ -14,9 +14,12 @@ std::int64_t group_size(std::int64_t records, const LotTaken& lot) { return (rec
 std::int64_t common(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
   std::int64_t count = 0;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a[i] == b[j]) ++count, ++i, ++j;
-    else if (a[i] < b[j]) ++i;
-    else ++j;
+    if (a[i] == b[j])
+      ++count, ++i, ++j;
+    else if (a[i] < b[j])
+      ++i;
+    else
+      ++j;
   }
   return count;
 }
@@ -69,7 +72,8 @@ void SamplerStatistics::add(const LotTaken& lot, std::span<const std::int64_t> r
   // The same over one record in this lot and in the one before, if it could be in both.
   if (lots_ > 1 && last_.cycle == 1 && lot.cycle == 1) {
     const double p = last_.sample_rate;
-    lots_in_row_.sum += static_cast<double>(common(rows, last_rows_)) - q * static_cast<double>(last_rows_.size()) - p * drawn + members * p * q;
+    lots_in_row_.sum +=
+        static_cast<double>(common(rows, last_rows_)) - q * static_cast<double>(last_rows_.size()) - p * drawn + members * p * q;
     lots_in_row_.variance += members * p * (1 - p) * q * (1 - q);
   }
   last_rows_.assign(rows.begin(), rows.end());
@@ -94,17 +98,18 @@ std::vector<AuditCheck> SamplerStatistics::checks() const {
   const double sizes = sizes_.chance();
   const Squares squares = records_squares();
   const double equal = squares.chance();
-  return {{"sampler.rate", strangers_ == 0 && two_sided_chance(rate) >= kFalseAlarm && equal >= kFalseAlarm,
-           fmt::format("over {} lots records came {:.2f} standard errors more often than announced; the squared deviations of single records "
-                       "are {:.4f} times what they should be (p = {:.2g}); {} came out of turn",
-                       lots_, rate, squares.count > 0 ? squares.sum / squares.count : 1, equal, strangers_)},
-          {"sampler.independence", std::min(two_sided_chance(neighbours), two_sided_chance(in_row)) >= kFalseAlarm,
-           fmt::format("neighbouring records come together, and one record in two lots in a row, {:.2f} and {:.2f} standard errors more often "
-                       "than independent ones",
-                       neighbours, in_row)},
-          {"sampler.lot_size", sizes >= kFalseAlarm,
-           fmt::format("the variance of the lots' sizes is {:.3f} times that of Poisson sampling (p = {:.2g})",
-                       sizes_.count > 0 ? sizes_.sum / sizes_.count : 1, sizes)}};
+  return {
+      {"sampler.rate", strangers_ == 0 && two_sided_chance(rate) >= kFalseAlarm && equal >= kFalseAlarm,
+       fmt::format("over {} lots records came {:.2f} standard errors more often than announced; the squared deviations of single records "
+                   "are {:.4f} times what they should be (p = {:.2g}); {} came out of turn",
+                   lots_, rate, squares.count > 0 ? squares.sum / squares.count : 1, equal, strangers_)},
+      {"sampler.independence", std::min(two_sided_chance(neighbours), two_sided_chance(in_row)) >= kFalseAlarm,
+       fmt::format("neighbouring records come together, and one record in two lots in a row, {:.2f} and {:.2f} standard errors more often "
+                   "than independent ones",
+                   neighbours, in_row)},
+      {"sampler.lot_size", sizes >= kFalseAlarm,
+       fmt::format("the variance of the lots' sizes is {:.3f} times that of Poisson sampling (p = {:.2g})",
+                   sizes_.count > 0 ? sizes_.sum / sizes_.count : 1, sizes)}};
 }
 
 }  // namespace fodp

@@ -13,8 +13,8 @@ namespace fodp {
 // How a lot should have been drawn: which records could be in it, and how likely each was.
 struct LotTaken {
   double sample_rate = 1;
-  std::int64_t cycle = 1;        // one of so many groups, every so many-th record
-  std::int64_t group = 0;        // of those
+  std::int64_t cycle = 1;  // one of so many groups, every so many-th record
+  std::int64_t group = 0;  // of those
 };
 
 class SamplerStatistics {
@@ -45,7 +45,7 @@ class SamplerStatistics {
   std::int64_t lots_ = 0, strangers_ = 0;  // records of a group whose turn it was not
   Centred rate_, neighbours_, lots_in_row_;
   Squares sizes_;
-  std::vector<std::int32_t> times_;     // that each record was in a lot
+  std::vector<std::int32_t> times_;          // that each record was in a lot
   std::vector<double> expected_, variance_;  // by group, of that
   std::vector<std::int64_t> last_rows_;
   LotTaken last_;

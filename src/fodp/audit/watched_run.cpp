@@ -26,8 +26,13 @@ class Opener : public GaussianMechanism {
 };
 
 ClippedRows opened(ClippedSum sum) {
-  ClippedRows rows{.lattice = {}, .groups = sum.groups(), .scalars = sum.scalars(), .scalar_lattice = {}, .draw = sum.draw(),
-                   .grid = sum.grid(), .slack = sum.slack()};
+  ClippedRows rows{.lattice = {},
+                   .groups = sum.groups(),
+                   .scalars = sum.scalars(),
+                   .scalar_lattice = {},
+                   .draw = sum.draw(),
+                   .grid = sum.grid(),
+                   .slack = sum.slack()};
   Opener opener(sum.draw().cycle());
   Ledger ledger;
   const RunKey key = RunKey::from_system();
@@ -123,7 +128,8 @@ ClippedSum WatchedRun::clipped_sum(const Lot& lot, const Query& query) {
   SeenSum seen{.sum = opened(PrivateSteps::clipped_sum(lot, query)), .lot_number = lot.number(), .rows = rows_->fetched()};
   const Draw& draw = seen.sum.draw;
   if (fault_) fault_->sum(seen.sum, static_cast<std::int64_t>(seen.rows.size()));
-  seen.lot = {drawn_rate_.value_or(draw.sample_rate()), draw.cycle(), static_cast<std::int64_t>(draw.turn() % static_cast<std::uint64_t>(draw.cycle()))};
+  seen.lot = {drawn_rate_.value_or(draw.sample_rate()), draw.cycle(),
+              static_cast<std::int64_t>(draw.turn() % static_cast<std::uint64_t>(draw.cycle()))};
   seen.sensitivity = sensitivity(seen.sum);
   if (!seen.sum.lattice.empty()) {
     const double z = plan().noise().effective(step_taken()) * std::sqrt(static_cast<double>(draw.queries()));

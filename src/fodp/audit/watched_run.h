@@ -20,8 +20,8 @@ namespace fodp {
 
 // One sum of a run, from its rows to its release.
 struct SeenSum {
-  ClippedRows sum;                 // un-noised, on its lattice
-  LotTaken lot;                    // how its rows were announced to be drawn
+  ClippedRows sum;  // un-noised, on its lattice
+  LotTaken lot;     // how its rows were announced to be drawn
   std::uint64_t lot_number = 0;
   std::vector<std::int64_t> rows;  // the records that were fetched for it, ascending
   double sensitivity = 0;          // claimed: the root of the groups' squared clip norms
@@ -43,13 +43,13 @@ class Watcher {
 class Fault {
  public:
   virtual ~Fault() = default;
-  virtual void begin_run() {}                                              // forgets what an earlier run left
-  virtual void change(PrivateOptions& /*options*/) {}                      // what the run is made with, instead of what it claims
-  virtual RowLosses losses(RowLosses losses) { return losses; }            // the loss that the user gave
-  virtual Gather rows(Gather gather) { return gather; }                    // the function that the user gave
-  virtual Gather drawn(Gather gather) { return gather; }                   // between the sampler and that
+  virtual void begin_run() {}                                    // forgets what an earlier run left
+  virtual void change(PrivateOptions& /*options*/) {}            // what the run is made with, instead of what it claims
+  virtual RowLosses losses(RowLosses losses) { return losses; }  // the loss that the user gave
+  virtual Gather rows(Gather gather) { return gather; }          // the function that the user gave
+  virtual Gather drawn(Gather gather) { return gather; }         // between the sampler and that
   virtual void begin_lot() {}
-  virtual void sum(ClippedRows& /*sum*/, std::int64_t /*rows*/) {}         // what is summed
+  virtual void sum(ClippedRows& /*sum*/, std::int64_t /*rows*/) {}            // what is summed
   virtual void noise(ClippedRows& /*passed_on*/, const SeenSum& /*seen*/) {}  // what noise is put on, and how much
 };
 

@@ -80,7 +80,7 @@ std::vector<std::string> FlatParameters::problems_of(const torch::nn::Module& mo
     trainable.emplace_back(item.key(), parameter);
     total += parameter.numel();
   }
-  if (total == 0) problems.push_back("the model has no trainable parameter: nothing to train");
+  if (total == 0) problems.emplace_back("the model has no trainable parameter: nothing to train");
   return problems;
 }
 

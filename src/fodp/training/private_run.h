@@ -37,6 +37,7 @@ struct PrivateSteps::Run {
   std::optional<LedgerFile> ledger_file;
   std::string data_fingerprint;
   std::int64_t charges_lost = 0;
+  bool without_its_ledger = false;    // a ledger that should be kept could not be: nothing may be released
   std::atomic<std::thread::id> user;  // the thread that is inside a call, if one is
   int calls = 0;                      // of that thread, one inside the other
   bool in_step = false;
@@ -54,6 +55,13 @@ struct PrivateSteps::Run {
 
   void check_own(const Draw& draw) const {
     check_privacy(draw.source() == sampler.id(), "these rows were drawn by another run: its ledger would not know of their release");
+  }
+
+  void check_ledger_is_kept() const {
+    check_privacy(
+        !without_its_ledger,
+        "the ledger that this run was told to keep could not be opened or written, so that what it released would not be on record: "
+        "keep it elsewhere, or make a new run");
   }
 
   void end_of_step() {

@@ -9,6 +9,7 @@
 #include "fodp/base/check.h"
 #include "fodp/data/sampling.h"
 #include "fodp/gradients/mixing.h"
+#include "fodp/gradients/row_by_row.h"
 #include "fodp/gradients/row_format.h"
 #include "fodp/gradients/tape.h"
 #include "fodp/gradients/user_code.h"
@@ -20,17 +21,26 @@
 namespace fodp {
 namespace {
 
+constexpr std::int64_t kRowsTried = 16;
+
 RunKey run_key(const PrivateOptions& options) {
   return options.insecure_seed ? RunKey::from_insecure_seed(static_cast<std::uint64_t>(*options.insecure_seed)) : RunKey::from_system();
 }
 
-Batch row_zero(const TrainingRows& rows) {
-  return in_user_code_on_training_rows("fetching a training row", Batch{}, [&] { return rows.gather(std::vector<std::int64_t>{0}); });
+// The first row that can be fetched, which tells the shape of all rows. A row that throws is passed over, since it may be the only one; if
+// many do, the function that fetches rows is wrong.
+Batch first_row(const TrainingRows& rows) {
+  std::int64_t row = 0;
+  for (; row + 1 < std::min(rows.count, kRowsTried); ++row) {
+    const auto fetched = of_training_rows("fetching a training row", rows.gather, {&row, 1}, [](const Batch& batch) { return batch; });
+    if (fetched.result) return *fetched.result;
+  }
+  return in_user_code_on_training_rows("fetching a training row", Batch{}, [&] { return rows.gather(std::vector<std::int64_t>{row}); });
 }
 
 DataFacts facts_of(const TrainingRows& rows) {
   check_input(rows.count >= 1, "training data: no rows");
-  const Tensors inputs = row_zero(rows).inputs;
+  const Tensors inputs = first_row(rows).inputs;
   check_input(inputs.size() >= 1, "the function that fetches rows gives no inputs");
   const at::Tensor& first = inputs[0];
   return {.sizes = {rows.count, 0}, .row_shape = first.dim() > 0 ? first.sizes().slice(1).vec() : std::vector<std::int64_t>()};
@@ -63,9 +73,9 @@ PrivateSteps::Run::Run(torch::nn::Module& model, RowLosses losses, TrainingRows 
     for (const auto& mechanism : parts.mechanisms) mechanism->keep_insecure_parts();
 }
 
-// From here on every batch that is fetched has the format of row 0.
+// From here on every batch that is fetched has the format of the first row.
 void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
-  const Batch first = row_zero(rows);
+  const Batch first = first_row(rows);
   const RowFormat format(first);
   check_input(!rows.sample || format.fits(*rows.sample), "the sample rows have other shapes or types than the training rows");
   rows.gather = checked_gather(std::move(rows.gather), format);
@@ -158,6 +168,7 @@ void PrivateSteps::step() {
 Lot PrivateSteps::sample(const LotOptions& options) {
   const InUse in_use(*this);
   Run& r = *run_;
+  r.check_ledger_is_kept();
   const std::int64_t step = r.present_step(), cycle = r.plan.cycle();
   if (r.sums_released % cycle == 0) r.check_rows_stay();
   const double rate = options.sample_rate.value_or(static_cast<double>(cycle) * r.plan.sample_rate().at(step, r.plan.steps()));
@@ -185,6 +196,7 @@ ClippedSum PrivateSteps::clipped_sum(const Lot& lot, const Query& query) {
 Release PrivateSteps::release(ClippedSum sum) {
   const InUse in_use(*this);
   Run& r = *run_;
+  r.check_ledger_is_kept();
   const Draw draw = sum.draw();
   r.check_own(draw);
   check_privacy(sum.size() > 0 || !sum.scalars().empty(),

@@ -81,6 +81,7 @@ void PrivateSteps::keep_ledger(const std::filesystem::path& file, const std::str
   const InUse in_use(*this);
   Run& r = *run_;
   check_input(!r.ledger_file, "{}: this run keeps a ledger already", file.string());
+  r.without_its_ledger = true;  // until all of this is done
   r.data_fingerprint = data_fingerprint;
   if (std::filesystem::exists(file)) {
     r.ledger_file.emplace(LedgerFile::open(file, r.ledger_header()));
@@ -90,6 +91,7 @@ void PrivateSteps::keep_ledger(const std::filesystem::path& file, const std::str
     r.ledger_file.emplace(file, r.ledger_header(), r.ledger->own_events());
   }
   r.ledger->set_journal([&r](const LedgerRecord& record) { r.ledger_file->charge(record.event); });
+  r.without_its_ledger = false;
 }
 
 void PrivateSteps::Run::take_over_ledger() {
