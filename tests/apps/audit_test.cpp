@@ -29,6 +29,8 @@ TEST_F(AuditCommand, ReportsTheVerdictAndKeepsItForTheRecord) {
   EXPECT_GT(report["claimed_epsilon"], 2.99);
   EXPECT_EQ(report["confidence"], .95);
   EXPECT_EQ(report["private"], false);
+  EXPECT_EQ(report["run"]["method"], "fo-dp-sgd");
+  EXPECT_FALSE(report["run"]["insecure"].empty());
   EXPECT_GE(report["checks"].size(), 14u);
   for (const auto& check : report["checks"]) {
     EXPECT_EQ(check["holds"], true) << check;
@@ -43,8 +45,8 @@ TEST_F(AuditCommand, ReportsTheVerdictAndKeepsItForTheRecord) {
 }
 
 TEST_F(AuditCommand, RefusesWhatItHasNoUseFor) {
-  for (const char* words : {"--resume nowhere", "--dry-run", "--save w.pt", "--spent nowhere", "--self-test", "--noise-multiplier 0", "--canaries 1",
-                            "--confidence 1", "--out /proc/nowhere"}) {
+  for (const char* words : {"--resume nowhere", "--dry-run", "--save w.pt", "--spent nowhere", "--self-test", "--noise-multiplier 0",
+                            "--canaries 1", "--confidence 1", "--out /proc/nowhere"}) {
     const Outcome refused = fodp(kSmall + words);
     EXPECT_EQ(refused.status, 2) << words << refused.err;
     EXPECT_EQ(refused.out, "") << words;
@@ -57,7 +59,7 @@ TEST_F(Commands, AnAuditsSelfTestFindsEveryFaultAndPassesASoundRun) {
   EXPECT_EQ(result["clean"], true);
   EXPECT_EQ(result["null_epsilon"], 0);
   EXPECT_GT(result["clean_epsilon_lower"], result["clean_claimed_epsilon"].get<double>() / 2);
-  EXPECT_EQ(result["faults"].size(), 9u);
+  EXPECT_EQ(result["faults"].size(), 12u);
   for (const auto& fault : result["faults"]) EXPECT_EQ(fault["caught"], true) << fault;
 }
 

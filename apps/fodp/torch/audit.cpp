@@ -8,6 +8,7 @@
 #include "fodp/audit/faults.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/fields_json.h"
+#include "fodp/base/version.h"
 #include "fodp/training/run_directory.h"
 #include "fodp/training/trainer.h"
 #include "text.h"
@@ -51,7 +52,7 @@ AuditProgress progress(const Flags& flags) {
   };
 }
 
-nlohmann::ordered_json report_json(const AuditReport& report) {
+nlohmann::ordered_json report_json(const AuditReport& report, const Plan& plan, const RunIdentity& identity) {
   nlohmann::ordered_json out;
   out["verdict"] = report.passes() ? "pass" : "violation";
   out["claimed_epsilon"] = json_number(report.claimed_epsilon);
@@ -60,7 +61,8 @@ nlohmann::ordered_json report_json(const AuditReport& report) {
   out["delta"] = report.delta;
   out["bounds"] = {{"gaussian", json_number(report.canaries.gaussian)},
                    {"counted", json_number(report.canaries.counted)},
-                   {"one_run", json_number(report.canaries.one_run)}};
+                   {"one_run", json_number(report.canaries.one_run)},
+                   {"of_a_sound_run", json_number(report.canaries.of_sound_run)}};
   out["canaries"] = report.canaries.canaries;
   out["private"] = false;
   out["checks"] = nlohmann::ordered_json::array();
@@ -68,16 +70,24 @@ nlohmann::ordered_json report_json(const AuditReport& report) {
     out["checks"].push_back({{"name", check.name},
                              {"holds", check.holds ? nlohmann::ordered_json(*check.holds) : nlohmann::ordered_json()},
                              {"what", check.what}});
+  out["run"] = summary_json(plan, nullptr, *objective_table().front(), identity);  // what was audited
   return out;
 }
 
-std::string report_text(const AuditReport& report) {
+std::string report_text(const AuditReport& report, const Plan& plan, const RunIdentity& identity) {
   std::string text = fmt::format("{}\n\n  claimed      epsilon {} at delta {}\n  lower bound  epsilon {:.4f}, with confidence {}\n\n",
                                  report.passes() ? "PASS: no check failed" : "VIOLATION: what is claimed does not hold",
                                  upper_text(report.claimed_epsilon), number_text(report.delta), report.epsilon_lower(), report.confidence);
   for (const AuditCheck& check : report.checks)
     text += fmt::format("  {:<5}  {:<22} {}\n", !check.holds ? "-" : *check.holds ? "holds" : "FAILS", check.name, check.what);
-  return text + "\nThis report is computed from the training rows without privacy.\n";
+  for (const std::string& reason : plan.insecure()) text += "\n  NOT PRIVATE: " + reason;
+  for (const std::string& warning : plan.privacy_warnings()) text += "\n  warning: " + warning;
+  return text +
+         fmt::format(
+             "\nAudited: {} on {} ({} examples), {} steps, noise multiplier {}; {}, {}. This report is computed from the training rows "
+             "without privacy.\n",
+             plan.method().name, plan.options().data_name, plan.train_examples(), plan.steps(), plan.noise_multiplier().text(),
+             identity.date, kVersion);
 }
 
 int self_test(const Flags& flags) {
@@ -127,21 +137,30 @@ int audit(const Words& words) {
   make_plan(line.options, announced_sizes(line.options.data));  // all that can be wrong with the options, before any row is read
 
   const Dataset data = load_dataset(line.options.data);
+  const Plan plan = make_plan(line.options, {data.train.size(), data.test.size()});
   Model model = initial_model(line.options, *data.format);
   const Objective& objective = objective_for(data.train.target());
+  // The noise that the run would have, which may be more than a run by itself needs: it is calibrated with what earlier runs cost.
   PrivateOptions options = line.options;
-  options.spent.clear();
+  options.privacy.epsilon.reset();
+  options.privacy.noise_multiplier = plan.noise_multiplier();
+  options.privacy.delta = plan.delta();
   const AuditReport report = fodp::audit(
       *model.module, [&](const Tensors& inputs, const at::Tensor& targets) { return objective.row_losses(model.forward(inputs), targets); },
       {.count = data.train.count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train.gather(rows); }}, options,
       line.asked, progress(line.flags));
-  const nlohmann::ordered_json json = report_json(report);
+  const RunIdentity identity = identity_now(data.fingerprint);
+  const nlohmann::ordered_json json = report_json(report, plan, identity);
+  const std::string text = report_text(report, plan, identity);
   if (out) {
     make_run_directory(*out);
     write_file_atomically(std::filesystem::path(*out) / "audit.json", json.dump(2) + "\n", "audit report");
-    write_file_atomically(std::filesystem::path(*out) / "audit.txt", report_text(report), "audit report");
+    write_file_atomically(std::filesystem::path(*out) / "audit.txt", text, "audit report");
+    for (const char* name : kFiles)
+      std::filesystem::permissions(std::filesystem::path(*out) / name,
+                                   std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   }
-  line.flags.json() ? print_json(json) : print_text(report_text(report));
+  line.flags.json() ? print_json(json) : print_text(text);
   return report.passes() ? 0 : 3;
 }
 

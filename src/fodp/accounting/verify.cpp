@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fodp/accounting/ledger_file.h"
+#include "fodp/accounting/run_file.h"
 #include "fodp/base/check.h"
 #include "fodp/base/sha256.h"
 #include "fodp/base/state_file.h"
@@ -26,6 +27,8 @@ class Check {
   Verification run() {
     guarded("ledger", [&] { read_the_ledger(); });
     if (exists("summary.json")) guarded("summary.json", [&] { compare_summary(); });
+    // A run that was killed at its very end has a statement and no summary.
+    if (!exists("summary.json") && exists("statement.txt") && ledger_) compare_statement("the ledger's", *found_.epsilon, *found_.delta);
     if (exists("checkpoint")) guarded("checkpoint", [&] { compare_checkpoint(); });
     return std::move(found_);
   }
@@ -44,8 +47,8 @@ class Check {
       check();
     } catch (const FaultError&) {
       throw;
-    } catch (const nlohmann::json::exception& error) {
-      found_.problems.push_back(fmt::format("{}: cannot be read as what it should be: {}", file, error.what()));
+    } catch (const nlohmann::json::exception&) {
+      found_.problems.push_back(fmt::format("{}: a field is missing or of another kind, or the file is not JSON", file));
     } catch (const std::exception& error) {
       found_.problems.emplace_back(error.what());
     }
@@ -81,7 +84,16 @@ class Check {
              "the summary and the ledger are of runs on different data");
     }
     compare_model(summary.at("model_sha256"));
-    compare_statement(claimed, summary.at("delta").get<double>());
+    compare_statement("the summary's", claimed, summary.at("delta").get<double>());
+    if (std::isfinite(claimed)) compare_events(claimed);
+  }
+
+  void compare_events(double claimed) {
+    const RunFile file = read_run_file((directory_ / "summary.json").string(), "events");
+    check_input(file.delta && file.accountant, "summary.json: does not say how it was accounted");
+    const double spent = make_accountant(*file.accountant)->epsilon(file.events, *file.delta).epsilon;
+    expect(std::abs(claimed - spent) <= 1e-9 * std::max(1.0, spent), "the summary claims epsilon {}; its own events add up to {}", claimed,
+           spent);
   }
 
   void compare_model(const nlohmann::json& recorded) {
@@ -90,11 +102,14 @@ class Check {
     expect(*found_.model_matches, "model.pt is not the file that was recorded: its SHA-256 differs from the summary's");
   }
 
-  void compare_statement(double epsilon, double delta) {
+  void compare_statement(const char* whose, double epsilon, double delta) {
     std::ifstream stream(directory_ / "statement.txt");
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    expect(text.find(fmt::format("({}, {})-differential privacy", upper_text(epsilon), number_text(delta))) != std::string::npos,
-           "statement.txt does not state the summary's epsilon {} and delta {}", upper_text(epsilon), number_text(delta));
+    constexpr std::string_view kClaim = ")-differential privacy";
+    const std::size_t first = text.find(kClaim);
+    expect(first == std::string::npos || text.find(kClaim, first + 1) == std::string::npos, "statement.txt states more than one guarantee");
+    expect(text.find(fmt::format("({}, {}{}", upper_text(epsilon), number_text(delta), kClaim)) != std::string::npos,
+           "statement.txt does not state {} epsilon {} and delta {}", whose, upper_text(epsilon), number_text(delta));
   }
 
   void compare_checkpoint() {
@@ -102,6 +117,12 @@ class Check {
     const auto run = state.find("run");
     expect(!ledger_ || (run != state.end() && run->second == StateValue(ledger_->header.run)),
            "the checkpoint and the ledger are of different runs");
+    double charges = 0;  // of the run and of what was spent before it, as its state lists them (accounting/ledger_state.cpp)
+    for (const auto& [name, value] : state)
+      if (const auto* row = std::get_if<std::vector<double>>(&value); row && name.starts_with("ledger.charged.") && row->size() == 5)
+        charges += row->back();
+    expect(!ledger_ || charges <= static_cast<double>(total_count(ledger_->charged) + total_count(ledger_->header.earlier)),
+           "the ledger lacks charges that the checkpoint has: it was cut");
   }
 
   Path directory_;

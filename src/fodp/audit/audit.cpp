@@ -90,6 +90,7 @@ class Audit {
 
   AuditReport run() {
     AuditReport report{.claimed_epsilon = claim_.spent().epsilon, .delta = claim_.delta(), .confidence = asked_.confidence};
+    const Restored restored{*this};
     try {
       say("replaying steps with and without single records");
       report.checks = replay_checks(subject_, replay_seed());
@@ -98,11 +99,15 @@ class Audit {
     } catch (const PrivacyError& refused) {
       report.checks.push_back({"rows", false, fmt::format("refused: {}", refused.what())});
     }
-    restore();
     return report;
   }
 
  private:
+  struct Restored {  // whatever happens
+    ~Restored() { audit.restore(); }
+    Audit& audit;
+  };
+
   void say(const std::string& part) const {
     if (progress_) progress_(part);
   }
@@ -143,13 +148,14 @@ class Audit {
       say(run == 0 ? fmt::format("training {} steps and looking for canaries", claim_.steps())
                    : fmt::format("training again for more canaries, {} of {}", run + 1, runs));
       Observer observer(claim_, asked_.canaries, coins);
-      train(observer, run);
+      const Events charged = train(observer, run);
       const std::vector<CanaryScore> in = observer.canaries().scores(true), out = observer.canaries().scores(false);
       scores.in.insert(scores.in.end(), in.begin(), in.end());
       scores.out.insert(scores.out.end(), out.begin(), out.end());
       if (run > 0) continue;
       scores.of_first_run_in = static_cast<std::int64_t>(in.size()), scores.of_first_run_out = static_cast<std::int64_t>(out.size());
       lots = observer.canaries().lots();
+      report.checks.push_back(charges(charged));
       add_checks(report, observer);
       const std::int64_t of_one = std::max<std::int64_t>(1, observer.canaries().count());
       runs = std::min(kMostRuns, (asked_.canaries + of_one - 1) / of_one);
@@ -161,18 +167,27 @@ class Audit {
         {"canaries", found.epsilon_lower <= report.claimed_epsilon,
          fmt::format(
              "epsilon is at least {:.4f} with confidence {}, by {} canaries in {} run{}: {:.4f} if the mechanism is the announced one "
-             "with some other noise, {:.4f} by counting, {:.4f} from one run",
+             "with some other noise, {:.4f} by counting, {:.4f} from one run; a sound run shows about {:.4f} in an audit of this size",
              found.epsilon_lower, asked_.confidence, found.canaries, runs, runs == 1 ? "" : "s", found.gaussian, found.counted,
-             found.one_run)});
+             found.one_run, found.of_sound_run)});
   }
 
-  void train(Observer& observer, std::int64_t number) {
+  // Returns what was charged.
+  Events train(Observer& observer, std::int64_t number) {
     PrivateOptions options = subject_.options;
     if (options.insecure_seed) *options.insecure_seed += number;
     auto rows = std::make_shared<WatchedRows>(subject_.fault ? subject_.fault->rows(subject_.rows.gather) : subject_.rows.gather);
     WatchedRun run(subject_, std::move(options), rows, observer);
     while (!run.done()) run.step();
     observer.canaries().end_of_run();
+    return run.events();
+  }
+
+  AuditCheck charges(const Events& charged) const {
+    const double epsilon = PldAccountant().epsilon(charged, claim_.delta()).epsilon;
+    const double claimed = PldAccountant().epsilon(claim_.own_events(), claim_.delta()).epsilon;
+    return {"charges", epsilon <= claimed * (1 + 1e-9),
+            fmt::format("what the run charged adds up to epsilon {}, what was planned to {}", upper_text(epsilon), upper_text(claimed))};
   }
 
   void add_checks(AuditReport& report, Observer& observer) const {

@@ -10,9 +10,11 @@
 namespace fodp {
 namespace {
 
-// The largest x in [low, high] that `holds`, to 1e-4; it holds up to some point and nowhere after, and at `low`.
+constexpr double kNarrow = 1e-3;
+
+// The largest x in [low, high] that `holds`, less at most kNarrow; it holds up to some point and nowhere after, and at `low`.
 double largest(double low, double high, const std::function<bool(double)>& holds) {
-  while (high - low > 1e-4) {
+  while (high - low > kNarrow) {
     const double middle = (low + high) / 2;
     (holds(middle) ? low : high) = middle;
   }
@@ -33,7 +35,7 @@ bool allows(const Events& events, const Accountant& accountant, double found, do
   const double most = 1 - 1e-15, least = 1e-15;
   const double shift = quantile(normal, std::clamp(found, least, most)) - quantile(normal, std::clamp(wrong, least, most));
   const double slope = std::max(0.0, -shift * quantile(normal, std::clamp(wrong, least, most)) - shift * shift / 2);
-  for (const double part : {.6, .8, 1.0, 1.25, 1.6}) {
+  for (const double part : {.75, 1.0, 1.3}) {
     const double epsilon = part * slope;
     if (found > std::exp(epsilon) * wrong + accountant.delta(events, epsilon).delta) return false;
   }
@@ -86,7 +88,7 @@ double gaussian_epsilon(const TestCounts& counts, const Events& events, double d
   } else {
     while (low > -kMostLogFactor && !allowed(low -= step)) high = low, step *= 2;
   }
-  const double factor = largest(low, high, allowed);
+  const double factor = largest(low, high, allowed) + kNarrow;  // the other end, at which it is excluded
   return accountant.epsilon(with_noise_times(events, std::exp(factor)), delta).epsilon_lower;
 }
 

@@ -139,9 +139,6 @@ struct Kind {
 std::int64_t above(const std::vector<double>& scores, double threshold) {
   return scores.end() - std::ranges::upper_bound(scores, threshold);
 }
-std::int64_t below(const std::vector<double>& scores, double threshold) {
-  return std::ranges::lower_bound(scores, threshold) - scores.begin();
-}
 
 TestCounts counts_at(const Kind& scores, double threshold) {
   return {static_cast<std::int64_t>(scores.in.size()), above(scores.in, threshold), static_cast<std::int64_t>(scores.out.size()),
@@ -170,27 +167,28 @@ double best_threshold(const Kind& simulated, const F& worth) {
   return best;
 }
 
-// The one-run test: canaries with a score above `high` are guessed to be among the rows, those below `low` not to be.
-struct Guessing {
-  double low, high;
-
-  std::int64_t correct(const Kind& scores) const { return above(scores.in, high) + below(scores.out, low); }
-  std::int64_t guesses(const Kind& scores) const { return correct(scores) + above(scores.out, high) + below(scores.in, low); }
-};
-
-Guessing best_guessing(const Kind& simulated, std::int64_t canaries, double delta, double chance) {
-  std::vector<double> all = simulated.in;
-  all.insert(all.end(), simulated.out.begin(), simulated.out.end());
+// The one-run test: so many canaries with the highest scores are guessed to be among the rows, and as many with the lowest not to be. How
+// many guesses are made is fixed beforehand, as the theorem wants it.
+std::int64_t right_guesses(const Kind& scores, std::int64_t each) {
+  std::vector<std::pair<double, bool>> all;
+  for (const double score : scores.in) all.emplace_back(score, true);
+  for (const double score : scores.out) all.emplace_back(score, false);
   std::ranges::sort(all);
-  const double share = static_cast<double>(canaries) / static_cast<double>(all.size());
-  const auto expected = [&](std::int64_t count) { return static_cast<std::int64_t>(share * static_cast<double>(count)); };
-  Guessing best{all.front(), all.back()};
-  double best_bound = -1;
+  std::int64_t right = 0;
+  for (std::int64_t i = 0; i < each; ++i) right += !all[i].second + all[all.size() - 1 - i].second;
+  return right;
+}
+
+// How many of each, by the scores as they should be.
+std::int64_t best_guesses(const Kind& simulated, std::int64_t canaries, double delta, double chance) {
+  const auto share = [&](double part) { return static_cast<std::int64_t>(part * static_cast<double>(canaries)); };
+  const auto size = static_cast<double>(simulated.in.size() + simulated.out.size());
+  std::int64_t best = 0;
+  double best_bound = 0;
   for (const double tail : {.5, .25, .12, .06, .03, .015, .008, .004}) {
-    const auto cut = static_cast<std::size_t>(tail * static_cast<double>(all.size() - 1));
-    const Guessing now{all[cut], all[all.size() - 1 - cut]};
-    const double bound = one_run_epsilon(canaries, expected(now.guesses(simulated)), expected(now.correct(simulated)), delta, chance);
-    if (bound > best_bound) best = now, best_bound = bound;
+    const auto right = static_cast<double>(right_guesses(simulated, static_cast<std::int64_t>(tail * size)));
+    const double bound = one_run_epsilon(canaries, 2 * share(tail), share(right / size), delta, chance);
+    if (bound > best_bound) best = share(tail), best_bound = bound;
   }
   return best;
 }
@@ -210,6 +208,8 @@ CanaryResult judge_canaries(const CanaryScores& scores, const std::vector<Canary
       return static_cast<double>(at.said_of_in) / static_cast<double>(at.in) -
              static_cast<double>(at.said_of_out) / static_cast<double>(at.out);
     });
+    const TestCounts of_sound_run = scaled(counts_at(expected, widest), scores.in.size(), scores.out.size());
+    result.of_sound_run = std::max(result.of_sound_run, gaussian_epsilon(of_sound_run, events, delta, accountant, chance));
     result.gaussian = std::max(result.gaussian, gaussian_epsilon(counts_at(found, widest), events, delta, accountant, chance));
 
     for (const bool reversed : {false, true}) {
@@ -222,8 +222,8 @@ CanaryResult judge_canaries(const CanaryScores& scores, const std::vector<Canary
     const Kind first({scores.in.begin(), scores.in.begin() + scores.of_first_run_in},
                      {scores.out.begin(), scores.out.begin() + scores.of_first_run_out}, kind);
     const auto canaries = static_cast<std::int64_t>(first.in.size() + first.out.size());
-    const Guessing guessing = best_guessing(expected, canaries, delta, chance);
-    result.one_run = std::max(result.one_run, one_run_epsilon(canaries, guessing.guesses(first), guessing.correct(first), delta, chance));
+    const std::int64_t each = best_guesses(expected, canaries, delta, chance);
+    result.one_run = std::max(result.one_run, one_run_epsilon(canaries, 2 * each, right_guesses(first, each), delta, chance));
   }
   result.epsilon_lower = std::max({result.gaussian, result.counted, result.one_run});
   return result;

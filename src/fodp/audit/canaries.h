@@ -79,6 +79,7 @@ struct CanaryResult {
   std::int64_t canaries = 0;
   double epsilon_lower = 0;  // the largest of the bounds, which hold together with the confidence asked for
   double gaussian = 0, counted = 0, one_run = 0;
+  double of_sound_run = 0;  // what a sound run is expected to show with so many canaries: an audit that has no power shows here
 };
 
 struct CanaryScores {

@@ -30,7 +30,7 @@ void scale(ClippedRows& sum, double factor) {
 // Rows are summed as they are; the noise is for rows of the clip norm.
 class NoClipping : public Fault {
   void change(PrivateOptions& options) override { options.clip.clip_norm = 1e3 * kClipNorm; }
-  void sum(ClippedRows& sum, std::int64_t) override {
+  void sum(ClippedRows& sum, std::int64_t, std::int64_t) override {
     for (ClipGroup& group : sum.groups) group.clip_norm = kClipNorm;
   }
 };
@@ -41,8 +41,16 @@ class NoiseHalved : public Fault {
   }
 };
 
-// Every release has the noise of the first.
-class SeedReused : public Fault {
+// From the tenth step on rows count three times as much.
+class LaterClipping : public Fault {
+  void sum(ClippedRows& sum, std::int64_t, std::int64_t step) override {
+    if (step >= 9) scale(sum, 3);
+  }
+};
+
+// A fault of the noise knows what the mechanism is going to add.
+class NoiseFault : public Fault {
+ protected:
   void begin_run() override { releases_ = 0; }
   void change(PrivateOptions& options) override { seed_ = options.insecure_seed.value_or(0); }
   void noise(ClippedRows& passed_on, const SeenSum& seen) override {
@@ -53,11 +61,35 @@ class SeedReused : public Fault {
       draw_lattice_noise(stream, release, 0, seen.noise_scale, passed_on.grid, noise);
       return noise;
     };
-    const std::vector<std::int64_t> first = drawn(0), now = drawn(releases_++);
-    for (std::size_t k = 0; k < first.size(); ++k) passed_on.lattice[k] += first[k] - now[k];
+    change_noise(passed_on.lattice, drawn(0), drawn(releases_++));
   }
+  virtual void change_noise(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& first,
+                            const std::vector<std::int64_t>& now) = 0;
+
+ private:
   std::int64_t seed_ = 0;
   std::uint64_t releases_ = 0;
+};
+
+// Every release has the noise of the first.
+class SeedReused : public NoiseFault {
+  void change_noise(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& first, const std::vector<std::int64_t>& now) override {
+    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += first[k] - now[k];
+  }
+};
+
+class BareCoordinate : public NoiseFault {
+  void change_noise(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>&, const std::vector<std::int64_t>& now) override {
+    sum[17] -= now[17];
+  }
+};
+
+// The second half of the parameters has the noise of the first half.
+class HalvesShareNoise : public NoiseFault {
+  void change_noise(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>&, const std::vector<std::int64_t>& now) override {
+    const std::size_t half = sum.size() / 2;
+    for (std::size_t k = 0; k < half; ++k) sum[half + k] += now[k] - now[half + k];
+  }
 };
 
 // The noise is right for the mean over a lot, and is put on the sum.
@@ -78,7 +110,7 @@ class MeanLoss : public Fault {
 
 // The mean of the lot that was drawn, times the expected lot, is taken for the sum.
 class RealisedLot : public Fault {
-  void sum(ClippedRows& sum, std::int64_t rows) override {
+  void sum(ClippedRows& sum, std::int64_t rows, std::int64_t) override {
     scale(sum, kSampleRate * static_cast<double>(kRows) / static_cast<double>(std::max<std::int64_t>(1, rows)));
   }
 };
@@ -213,6 +245,9 @@ const std::vector<PlantedFault>& planted_faults() {
   static const std::vector<PlantedFault> faults = {
       {"no-clipping", "rows are summed as they are", planted<NoClipping>},
       {"noise-halved", "half of the noise that is charged for", planted<NoiseHalved>},
+      {"later-clipping", "rows count three times as much from the tenth step on", planted<LaterClipping>},
+      {"bare-coordinate", "one parameter has no noise", planted<BareCoordinate>},
+      {"shared-noise", "half of the parameters has the noise of the other half", planted<HalvesShareNoise>},
       {"seed-reused", "every step has the noise of the first", planted<SeedReused>},
       {"mean-for-sum", "the noise of a mean is put on a sum", planted<MeanForSum>},
       {"mean-loss", "the loss of a row is the mean over its batch", planted<MeanLoss>},

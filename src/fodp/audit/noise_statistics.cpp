@@ -12,6 +12,8 @@
 namespace fodp {
 namespace {
 
+constexpr std::int64_t kFewProducts = 1000;
+
 double normal_cdf(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
 // Four neighbouring values of noise tell a block of noise from every other but with probability 1e-20 or less.
@@ -26,11 +28,20 @@ std::uint64_t fingerprint(std::span<const double> values) {
   return hash;
 }
 
+// Few squares may all be 0 on a lattice: too small a sum is seen in many only.
+double chance_of_squares(double sum, double count) {
+  const boost::math::chi_squared like(count);
+  const double above = cdf(complement(like, sum));
+  return 2 * (count >= 8 ? std::min(above, cdf(like, sum)) : above);
+}
+
 }  // namespace
 
 double two_sided_chance(double standard) { return std::erfc(std::abs(standard) / std::sqrt(2.0)); }
 
 double NoiseStatistics::Products::standard() const { return count == 0 ? 0 : sum / std::sqrt(static_cast<double>(count)); }
+
+double NoiseStatistics::Products::chance() const { return count < kFewProducts ? 1 : two_sided_chance(standard()); }
 
 void NoiseStatistics::add_products(std::span<const double> a, std::span<const double> b, Products& products) const {
   const std::size_t count = std::min(a.size(), b.size());
@@ -48,6 +59,15 @@ void NoiseStatistics::add(std::span<const double> noise) {
     sum_ += value;
     squares_ += value * value;
     ++bins_[std::min<std::size_t>(kBins - 1, static_cast<std::size_t>(normal_cdf(value) * kBins))];
+  }
+  coordinate_squares_.resize(std::max(coordinate_squares_.size(), noise.size()), 0);
+  double squares = 0;
+  for (std::size_t i = 0; i < noise.size(); ++i) squares += noise[i] * noise[i], coordinate_squares_[i] += noise[i] * noise[i];
+  least_release_ = std::min(least_release_, chance_of_squares(squares, static_cast<double>(noise.size())));
+  if (releases_ <= 3) {  // where noise begins anew in the middle of a release, such as for each layer
+    std::unordered_set<std::uint64_t> windows;
+    for (std::size_t begin = 0; begin + 4 <= noise.size(); ++begin)
+      repeated_within_ += !windows.insert(fingerprint(noise.subspan(begin))).second;
   }
   add_products(noise, noise.subspan(1), neighbours_);
   if (noise.size() > kNoiseBlock) add_products(noise, noise.subspan(kNoiseBlock), blocks_);
@@ -67,9 +87,15 @@ std::array<double, 2> NoiseStatistics::scale_interval(double confidence) const {
 AuditCheck NoiseStatistics::scale(double confidence) const {
   const auto [low, high] = scale_interval(confidence);
   const auto [surely_low, surely_high] = scale_interval(1 - kFalseAlarm);
-  return {"noise.scale", surely_low <= 1 && 1 <= surely_high,
-          fmt::format("the noise is {:.5f} to {:.5f} times the claimed standard deviation ({:.4g}% interval, {} values)", low, high,
-                      100 * confidence, count_)};
+  const auto [least, most] = std::ranges::minmax(coordinate_squares_);
+  const auto releases = static_cast<double>(releases_);
+  const double coordinate = std::min(1.0, static_cast<double>(coordinate_squares_.size()) *
+                                              std::min(chance_of_squares(least, releases), chance_of_squares(most, releases)));
+  const double release = std::min(1.0, releases * least_release_);
+  return {"noise.scale", surely_low <= 1 && 1 <= surely_high && coordinate >= kFalseAlarm && release >= kFalseAlarm,
+          fmt::format("the noise is {:.5f} to {:.5f} times the claimed standard deviation ({:.4g}% interval, {} values); the single "
+                      "coordinate and the single release that differ most have p = {:.2g} and {:.2g}",
+                      low, high, 100 * confidence, count_, coordinate, release)};
 }
 
 AuditCheck NoiseStatistics::shape() const {
@@ -86,18 +112,21 @@ AuditCheck NoiseStatistics::shape() const {
 
 AuditCheck NoiseStatistics::coordinates() const {
   const double side_by_side = neighbours_.standard(), apart = blocks_.standard();
-  return {"noise.coordinates", std::min(two_sided_chance(side_by_side), two_sided_chance(apart)) >= kFalseAlarm,
-          fmt::format("neighbouring coordinates are correlated by {:.2f} standard errors, those one block of noise apart by {:.2f}",
+  return {"noise.coordinates", std::min(neighbours_.chance(), blocks_.chance()) >= kFalseAlarm,
+          fmt::format("neighbouring coordinates are correlated by {:+.2f} standard errors, those one block of noise apart by {:+.2f}",
                       side_by_side, apart)};
 }
 
 AuditCheck NoiseStatistics::releases() const {
-  double most = 0;
-  for (const Products& lag : lags_)
+  double most = 0, chance = 1;
+  for (const Products& lag : lags_) {
     if (std::abs(lag.standard()) > std::abs(most)) most = lag.standard();
-  return {"noise.steps", repeated_ == 0 && two_sided_chance(most) >= kFalseAlarm,
-          fmt::format("{} of {} blocks of noise came twice; releases up to {} apart are correlated by at most {:.2f} standard errors",
-                      repeated_, starts_.size() + static_cast<std::size_t>(repeated_), kLags, most)};
+    chance = std::min(chance, lag.chance());
+  }
+  return {"noise.steps", repeated_ + repeated_within_ == 0 && chance >= kFalseAlarm,
+          fmt::format("{} of {} blocks of noise came twice, and {} pieces of one release; releases up to {} apart are correlated by at "
+                      "most {:.2f} standard errors",
+                      repeated_, starts_.size() + static_cast<std::size_t>(repeated_), repeated_within_, kLags, most)};
 }
 
 std::vector<AuditCheck> NoiseStatistics::checks(double confidence) const {

@@ -35,11 +35,15 @@ class NoiseStatistics {
     double sum = 0;
     std::int64_t count = 0;
     double standard() const;  // about a standard normal if the factors are independent
+    double chance() const;    // that it is so far from 0; 1 for so few products that it is no normal
   };
   void add_products(std::span<const double> a, std::span<const double> b, Products& products) const;
 
   std::int64_t count_ = 0, releases_ = 0, repeated_ = 0;
   double sum_ = 0, squares_ = 0;
+  double least_release_ = 1;                  // the least chance of the squares of a single release
+  std::vector<double> coordinate_squares_;    // over all releases
+  std::int64_t repeated_within_ = 0;          // windows that came twice in one release
   std::array<std::int64_t, kBins> bins_{};    // of equal probability
   Products neighbours_, blocks_;              // coordinates side by side, and one block of noise apart
   std::array<Products, kLags> lags_;          // releases so many apart

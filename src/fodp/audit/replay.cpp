@@ -13,7 +13,8 @@
 namespace fodp {
 namespace {
 
-constexpr std::size_t kRecords = 6;  // taken away and replaced
+constexpr std::size_t kRecords = 6;   // taken away and replaced
+constexpr std::int64_t kLater = 100;  // steps before the second place, where a run has so many
 
 // What a run of a few steps did.
 struct Trace {
@@ -46,9 +47,31 @@ bool same_bits(const SeenSum& a, const SeenSum& b) {
          a.noised_numbers == b.noised_numbers && a.released == b.released;
 }
 
+// Where the steps that are replayed begin.
+struct Start {
+  std::int64_t step = 0;
+  State state = {};  // after so many steps; none for the beginning
+};
+
 class Replay {
  public:
-  Replay(const AuditSubject& subject, std::uint64_t seed) : subject_(subject), seed_(seed) { first_ = trace(rows(), seed_); }
+  Replay(const AuditSubject& subject, std::uint64_t seed, Start start = {}) : subject_(subject), seed_(seed), start_(std::move(start)) {
+    first_ = trace(rows(), seed_);
+  }
+
+  // A second place to begin at, when memories are full and whatever happens after some steps has happened; none in a short run.
+  std::optional<Start> later() const {
+    PrivateOptions options = replayed(seed_, 1);
+    Notes notes;
+    WatchedRun run(subject_, std::move(options), rows(), notes);
+    Start start{.step = std::min(kLater, run.plan().steps() - steps(run.plan()))};
+    if (start.step <= 0) return {};
+    for (std::int64_t step = 0; step < start.step; ++step) run.step(), notes.sums.clear();
+    start.state = run.state();
+    return start;
+  }
+
+  std::int64_t last_step() const { return last_step_; }
 
   std::vector<AuditCheck> checks() {
     const Trace again = trace(rows(), seed_);
@@ -59,27 +82,35 @@ class Replay {
       out = {sensitivity_, flow_, memory(), threads()};
     } else {
       for (const char* name : {"replay.sensitivity", "replay.control_flow", "replay.memory", "replay.threads"})
-        out.push_back({name, {}, "not checked: the model or the function that fetches rows is random, so that no step can be repeated"});
+        out.push_back(
+            {name, {}, "could not be checked: the model or the function that fetches rows is random, so that no step can be repeated"});
     }
-    out.push_back(resume());
     return out;
   }
 
+  AuditCheck resume() const;
+
  private:
+  PrivateOptions replayed(std::uint64_t seed, std::int64_t threads) const {
+    PrivateOptions options = subject_.options;
+    options.insecure_seed = static_cast<std::int64_t>(seed);
+    options.speed.threads = threads;
+    return options;
+  }
+
   std::shared_ptr<WatchedRows> rows() const {
     return std::make_shared<WatchedRows>(subject_.fault ? subject_.fault->rows(subject_.rows.gather) : subject_.rows.gather);
   }
 
   std::int64_t steps(const Plan& plan) const { return std::min(plan.steps(), std::max<std::int64_t>(3, plan.cycle() + 1)); }
 
-  Trace trace(std::shared_ptr<WatchedRows> rows, std::uint64_t seed, std::vector<ClippedRows> instead = {},
-              std::int64_t threads = 1) const {
-    PrivateOptions options = subject_.options;
-    options.insecure_seed = static_cast<std::int64_t>(seed);
-    options.speed.threads = threads;
+  Trace trace(std::shared_ptr<WatchedRows> rows, std::uint64_t seed, std::vector<ClippedRows> instead = {}, std::int64_t threads = 1) {
     Notes notes(std::move(instead));
-    WatchedRun run(subject_, std::move(options), std::move(rows), notes);
-    for (std::int64_t step = 0; step < steps(run.plan()); ++step) run.step();
+    WatchedRun run(subject_, replayed(seed, threads), std::move(rows), notes);
+    if (start_.step > 0) run.go_on(start_.state, start_.step);
+    const std::int64_t count = steps(run.plan());
+    last_step_ = start_.step + count;
+    for (std::int64_t step = 0; step < count; ++step) run.step();
     Trace trace{std::move(notes.sums), run.flow(), run.state(), {run.parameters().begin(), run.parameters().end()}};
     std::erase_if(trace.state, [](const auto& item) { return item.first.starts_with("name."); });
     return trace;
@@ -164,7 +195,7 @@ class Replay {
   }
 
   // The run with other noise is given its sums one by one, since the scale of later noise may depend on earlier releases.
-  AuditCheck memory() const {
+  AuditCheck memory() {
     const Trace alone = trace(rows(), seed_ + 1);
     std::vector<ClippedRows> fed = sums_of_first();
     Trace other;
@@ -195,7 +226,7 @@ class Replay {
     return true;
   }
 
-  AuditCheck threads() const {
+  AuditCheck threads() {
     const bool same = std::ranges::equal(first_.sums, trace(rows(), seed_, {}, 2).sums, same_bits);
     return {"replay.threads", same, same ? "one thread and two give the same bits" : "one thread and two give other sums or other noise"};
   }
@@ -213,40 +244,12 @@ class Replay {
     return product / std::sqrt(of_a * of_b) * std::sqrt(static_cast<double>(a.size()));
   }
 
-  // With secret randomness, as a real run has it.
-  std::vector<double> noise_after(const std::filesystem::path& file, bool resumed) const {
-    PrivateOptions options = subject_.options;
-    options.insecure_seed.reset();
-    Notes notes;
-    WatchedRun run(subject_, std::move(options), rows(), notes);
-    if (resumed) run.load(file);
-    run.step();
-    if (!resumed) run.save(file);
-    const auto vector = std::ranges::find_if(notes.sums, [](const SeenSum& seen) { return !seen.noised.empty(); });
-    return vector == notes.sums.end() ? std::vector<double>() : noise_of(*vector);
-  }
-
-  AuditCheck resume() const {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("fodp-audit-{}", ::getpid());
-    std::filesystem::create_directory(folder);
-    struct Removed {
-      ~Removed() {
-        std::error_code ignored;
-        std::filesystem::remove_all(folder, ignored);
-      }
-      const std::filesystem::path& folder;
-    } const removed{folder};
-    const std::vector<double> before = noise_after(folder / "run", false);
-    const std::vector<double> once = noise_after(folder / "run", true), twice = noise_after(folder / "run", true);
-    const double most =
-        std::max({std::abs(correlation(before, once)), std::abs(correlation(before, twice)), std::abs(correlation(once, twice))});
-    return {
-        "replay.resume", two_sided_chance(most) >= kFalseAlarm,
-        fmt::format("noise before a checkpoint and after two resumptions from it is correlated by at most {:.2f} standard errors", most)};
-  }
+  std::vector<double> noise_after(const std::filesystem::path& file, bool resumed) const;
 
   const AuditSubject& subject_;
   std::uint64_t seed_;
+  Start start_;
+  std::int64_t last_step_ = 0;
   Trace first_;
   double largest_ = 0;
   std::int64_t strangers_ = 0;
@@ -254,8 +257,83 @@ class Replay {
   AuditCheck sensitivity_, flow_;
 };
 
+// With secret randomness, as a real run has it.
+std::vector<double> Replay::noise_after(const std::filesystem::path& file, bool resumed) const {
+  PrivateOptions options = subject_.options;
+  options.insecure_seed.reset();
+  Notes notes;
+  WatchedRun run(subject_, std::move(options), rows(), notes);
+  if (resumed) run.load(file);
+  run.step();
+  if (!resumed) run.save(file);
+  const auto vector = std::ranges::find_if(notes.sums, [](const SeenSum& seen) { return !seen.noised.empty(); });
+  return vector == notes.sums.end() ? std::vector<double>() : noise_of(*vector);
+}
+
+// A folder of its own under the system's, for as long as this lives.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    path_ = std::filesystem::temp_directory_path(error) / "fodp-audit-XXXXXX";
+    std::string name = path_.string();
+    check_input(
+        !error && ::mkdtemp(name.data()) != nullptr,
+        "an audit needs a folder for temporary files, and cannot make one: set the environment variable TMPDIR to one that can be written");
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+AuditCheck Replay::resume() const {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "run";
+  const std::vector<double> before = noise_after(file, false), once = noise_after(file, true), twice = noise_after(file, true);
+  if (before.empty() || once.empty() || twice.empty()) return {"replay.resume", {}, "not checked: a step releases no sum"};
+  const double most =
+      std::max({std::abs(correlation(before, once)), std::abs(correlation(before, twice)), std::abs(correlation(once, twice))});
+  const bool fresh = before != once && before != twice && once != twice;
+  return {"replay.resume", fresh && two_sided_chance(most) >= kFalseAlarm,
+          fmt::format("noise before a checkpoint and after two resumptions from it is {}, correlated by at most {:.2f} standard errors",
+                      fresh ? "not the same" : "THE SAME", most)};
+}
+
+// What two replays of the same run found.
+AuditCheck both(const AuditCheck& early, const AuditCheck& late) {
+  const std::optional<bool> holds = early.holds && late.holds ? std::optional(*early.holds && *late.holds) : std::nullopt;
+  const bool failed = early.holds == false || late.holds == false;
+  return {early.name, failed ? std::optional(false) : holds, early.what + "; " + late.what};
+}
+
+void name_steps(std::vector<AuditCheck>& checks, std::int64_t first, std::int64_t last) {
+  for (AuditCheck& check : checks) check.what = fmt::format("in steps {} to {} {}", first, last, check.what);
+}
+
 }  // namespace
 
-std::vector<AuditCheck> replay_checks(const AuditSubject& subject, std::uint64_t seed) { return Replay(subject, seed).checks(); }
+std::vector<AuditCheck> replay_checks(const AuditSubject& subject, std::uint64_t seed) {
+  Replay early(subject, seed);
+  std::vector<AuditCheck> checks = early.checks();
+  name_steps(checks, 1, early.last_step());
+  if (std::optional<Start> start = early.later()) {
+    const std::int64_t first = start->step + 1;
+    Replay late(subject, seed, std::move(*start));
+    std::vector<AuditCheck> more = late.checks();
+    name_steps(more, first, late.last_step());
+    for (std::size_t i = 0; i < checks.size(); ++i) checks[i] = both(checks[i], more[i]);
+  }
+  checks.push_back(early.resume());
+  return checks;
+}
 
 }  // namespace fodp

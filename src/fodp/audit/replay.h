@@ -1,4 +1,5 @@
-// Replays steps of a run on neighbouring data with the same randomness, and checks what privacy rests on. Nothing here is left to chance.
+// Replays steps of a run on neighbouring data with the same randomness, and checks what privacy rests on: the first steps, and some after a
+// hundred, or near the end of a shorter run, when memories are full. Nothing here is left to chance but the last check.
 //
 //   replay.sensitivity   With a record taken away, or replaced by one that is made to be hard to bound, each sum moves by at most its clip
 //                        norm; a record that is not in a lot moves it not at all.

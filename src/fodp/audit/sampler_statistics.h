@@ -31,6 +31,7 @@ class SamplerStatistics {
   struct Centred {
     double sum = 0, variance = 0;
     double standard() const;
+    double chance(double halves = 1) const;  // that it is at least so far from 0, at most
   };
   // A sum of squares of standardised numbers of records, each of which has mean 1 and this variance.
   struct Squares {
@@ -40,6 +41,7 @@ class SamplerStatistics {
   };
 
   Squares records_squares() const;
+  double most_often() const;  // how likely a record comes as often as the one that came most often, at most
 
   std::int64_t records_;
   std::int64_t lots_ = 0, strangers_ = 0;  // records of a group whose turn it was not

@@ -70,8 +70,13 @@ Gather WatchedRows::gather() {
 
 void WatchedRows::begin_lot() {
   const std::lock_guard lock(mutex_);
-  in_training_ = true;
+  in_lot_ = true;
   fetched_.clear();
+}
+
+void WatchedRows::end_lot() {
+  const std::lock_guard lock(mutex_);
+  in_lot_ = false;
 }
 
 std::vector<std::int64_t> WatchedRows::fetched() const {
@@ -84,7 +89,7 @@ Batch WatchedRows::fetch(std::span<const std::int64_t> rows) {
   {
     const std::lock_guard lock(mutex_);
     fetched_.insert(rows.begin(), rows.end());
-    if (!in_training_) return gather_(rows);
+    if (!in_lot_) return gather_(rows);
   }
   if (removed_ && std::ranges::find(rows, *removed_) != rows.end()) throw InputError("this record was taken away by the audit");
   const auto place = replaced_ ? std::ranges::find(rows, replaced_->row) : rows.end();
@@ -113,6 +118,11 @@ WatchedRun::WatchedRun(const AuditSubject& subject, PrivateOptions options, std:
   if (!subject.start.empty()) set_parameters(subject.start);
 }
 
+void WatchedRun::go_on(const State& state, std::int64_t steps) {
+  load_state(state);
+  sums_ = steps * plan().method().sums_per_step;
+}
+
 Lot WatchedRun::sample(const LotOptions& options) {
   drawn_rate_ = options.charged_rate ? options.sample_rate : std::nullopt;
   Lot lot = PrivateSteps::sample(options);
@@ -126,13 +136,15 @@ std::int64_t WatchedRun::step_taken() const { return std::min(sums_ / plan().met
 ClippedSum WatchedRun::clipped_sum(const Lot& lot, const Query& query) {
   rows_->begin_lot();
   SeenSum seen{.sum = opened(PrivateSteps::clipped_sum(lot, query)), .lot_number = lot.number(), .rows = rows_->fetched()};
+  rows_->end_lot();
   const Draw& draw = seen.sum.draw;
-  if (fault_) fault_->sum(seen.sum, static_cast<std::int64_t>(seen.rows.size()));
+  seen.step = step_taken();
+  if (fault_) fault_->sum(seen.sum, static_cast<std::int64_t>(seen.rows.size()), seen.step);
   seen.lot = {drawn_rate_.value_or(draw.sample_rate()), draw.cycle(),
               static_cast<std::int64_t>(draw.turn() % static_cast<std::uint64_t>(draw.cycle()))};
   seen.sensitivity = sensitivity(seen.sum);
   if (!seen.sum.lattice.empty()) {
-    const double z = plan().noise().effective(step_taken()) * std::sqrt(static_cast<double>(draw.queries()));
+    const double z = plan().noise().effective(seen.step) * std::sqrt(static_cast<double>(draw.queries()));
     seen.noise_scale = vector_multiplier(z, seen.sum.scalars) * seen.sensitivity;
     ++sums_;
   }

@@ -20,8 +20,9 @@ namespace fodp {
 
 // One sum of a run, from its rows to its release.
 struct SeenSum {
-  ClippedRows sum;  // un-noised, on its lattice
-  LotTaken lot;     // how its rows were announced to be drawn
+  ClippedRows sum;        // un-noised, on its lattice
+  std::int64_t step = 0;  // of the run, from 0
+  LotTaken lot;           // how its rows were announced to be drawn
   std::uint64_t lot_number = 0;
   std::vector<std::int64_t> rows;  // the records that were fetched for it, ascending
   double sensitivity = 0;          // claimed: the root of the groups' squared clip norms
@@ -49,8 +50,8 @@ class Fault {
   virtual Gather rows(Gather gather) { return gather; }          // the function that the user gave
   virtual Gather drawn(Gather gather) { return gather; }         // between the sampler and that
   virtual void begin_lot() {}
-  virtual void sum(ClippedRows& /*sum*/, std::int64_t /*rows*/) {}            // what is summed
-  virtual void noise(ClippedRows& /*passed_on*/, const SeenSum& /*seen*/) {}  // what noise is put on, and how much
+  virtual void sum(ClippedRows& /*sum*/, std::int64_t /*rows*/, std::int64_t /*step*/) {}  // what is summed
+  virtual void noise(ClippedRows& /*passed_on*/, const SeenSum& /*seen*/) {}               // what noise is put on, and how much
 };
 
 // What is audited: a model, its loss and rows, and how they are trained.
@@ -74,7 +75,8 @@ class WatchedRows : public std::enable_shared_from_this<WatchedRows> {
 
   Gather gather();  // goes through here, from any thread
   void begin_lot();
-  std::vector<std::int64_t> fetched() const;  // since then
+  void end_lot();                             // what is fetched outside of lots are the rows as they are
+  std::vector<std::int64_t> fetched() const;  // since the lot began
 
  private:
   struct Replaced {
@@ -86,7 +88,7 @@ class WatchedRows : public std::enable_shared_from_this<WatchedRows> {
   std::optional<std::int64_t> removed_;
   std::optional<Replaced> replaced_;
   mutable std::mutex mutex_;
-  bool in_training_ = false;  // not while the run is being made
+  bool in_lot_ = false;  // not while the run is being made, nor where it looks whether rows stay the same
   std::set<std::int64_t> fetched_;
 };
 
@@ -101,6 +103,9 @@ class WatchedRun : public PrivateSteps {
   ClippedSum clipped_sum(const Lot& lot, const Query& query) override;
   Release release(ClippedSum sum) override;
   void update(const Release& release, double lr_factor) override;
+
+  // Goes on from the state of another run of the same plan that had taken so many steps. Before the first step, of insecure runs only.
+  void go_on(const State& state, std::int64_t steps);
 
   // The verbs that the method used, with their public numbers: must not depend on the rows.
   const std::vector<std::string>& flow() const { return flow_; }

@@ -84,6 +84,10 @@ void FractionalMechanism::state(StateVisitor& visit) {
   if (size > 0 && !memory_) make_memory(size);
   if (memory_) visit.part("memory", *memory_);
   if (covariance_) visit.part("covariance", *covariance_);
+  if (insecure_ && memory_) {  // such a run is not private
+    visit("past_queries", past_queries_);
+    visit("past_noise", past_noise_);
+  }
 }
 
 void FractionalMechanism::keep_insecure_parts() {
