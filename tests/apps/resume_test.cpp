@@ -120,6 +120,15 @@ TEST_F(ResumedRuns, VerifyFindsWhatWasChanged) {
   EXPECT_THAT(problem_with("ledger", ledger.substr(1)), HasSubstr("line 1"));
   EXPECT_THAT(problem_with("statement.txt", "Guarantee (0.1, 1e-9)-differential privacy"), HasSubstr("statement.txt"));
   EXPECT_THAT(problem_with("checkpoint", "x"), HasSubstr("checkpoint"));
+  EXPECT_THAT(problem_with("statement.txt", "Guarantee (0.1, 1e-9)-differential privacy\n" + statement), HasSubstr("more than one"));
+  EXPECT_THAT(problem_with("ledger", ledger.substr(0, ledger.find('\n') + 1)), HasSubstr("it was cut"));
+  auto fewer = nlohmann::json::parse(whole);
+  fewer["event"][0]["count"] = 1;
+  EXPECT_THAT(problem_with("summary.json", fewer.dump()), HasSubstr("its own events"));
+  std::filesystem::remove(folder_ / "run/summary.json");  // as a kill at the very end leaves it
+  EXPECT_EQ(json("verify run")["valid"], true);
+  EXPECT_THAT(problem_with("statement.txt", "Guarantee (0.1, 1e-9)-differential privacy"), HasSubstr("the ledger's"));
+  write("run/summary.json", whole);
   EXPECT_EQ(json("verify run")["valid"], true);
   EXPECT_EQ(fodp("verify .").status, 2);
 }

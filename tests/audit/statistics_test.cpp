@@ -94,6 +94,39 @@ TEST(NoiseStatistics, RepeatedAndCorrelatedNoiseIsFound) {
   EXPECT_FALSE(holds(blocks.checks(.95), "noise.steps"));
 }
 
+TEST(NoiseStatistics, OneCoordinateOrOneReleaseWithoutNoiseIsFound) {
+  std::mt19937_64 engine(7);
+  NoiseStatistics coordinate, release;
+  for (int i = 0; i < 60; ++i) {
+    std::vector<double> values = normals(engine, 5000);
+    values[17] = 0;
+    coordinate.add(values);
+    values = normals(engine, 5000);
+    if (i == 30) std::ranges::transform(values, values.begin(), [](double value) { return value / 2; });
+    release.add(values);
+  }
+  EXPECT_FALSE(holds(coordinate.checks(.95), "noise.scale"));
+  EXPECT_FALSE(holds(release.checks(.95), "noise.scale"));
+}
+
+TEST(NoiseStatistics, NoiseThatBeginsAnewWithinAReleaseIsFound) {
+  std::mt19937_64 engine(8);
+  NoiseStatistics noise;
+  std::vector<double> values = normals(engine, 5000);
+  std::copy_n(values.begin(), 1000, values.begin() + 3123);
+  noise.add(values);
+  EXPECT_FALSE(holds(noise.checks(.95), "noise.steps"));
+}
+
+TEST(NoiseStatistics, FewValuesRaiseNoAlarm) {
+  std::mt19937_64 engine(9);
+  for (int trial = 0; trial < 2000; ++trial) {
+    NoiseStatistics noise;
+    for (int i = 0; i < 1 + trial % 3; ++i) noise.add(normals(engine, 1 + trial % 5));
+    for (const AuditCheck& check : noise.checks(.95)) ASSERT_NE(check.holds, std::optional(false)) << check.what;
+  }
+}
+
 std::vector<std::int64_t> poisson_lot(std::mt19937_64& engine, std::int64_t records, double rate, std::int64_t cycle = 1,
                                       std::int64_t group = 0) {
   std::bernoulli_distribution coin(rate);
@@ -118,6 +151,35 @@ TEST(SamplerStatistics, PoissonLotsPass) {
   std::iota(all.begin(), all.end(), 0);
   for (int t = 0; t < 10; ++t) whole.add({1.0}, all);
   EXPECT_TRUE(all_hold(whole.checks()));
+}
+
+// Few lots and rare records, where sums are far from normal: with 300 audits of each kind, not one alarm of a rate of 1e-8 is to be
+// expected.
+TEST(SamplerStatistics, SmallSoundRunsRaiseNoAlarm) {
+  std::mt19937_64 engine(5);
+  struct Run {
+    std::int64_t records;
+    double rate;
+    int lots;
+  };
+  for (const Run& run : {Run{2000, .01, 1}, {100, .01, 3}, {2000, .0005, 20}, {3, .0171, 1}, {1, .5, 3}, {20, .5, 4}}) {
+    for (int trial = 0; trial < 300; ++trial) {
+      SamplerStatistics lots(run.records);
+      for (int t = 0; t < run.lots; ++t) lots.add({run.rate}, poisson_lot(engine, run.records, run.rate));
+      for (const AuditCheck& check : lots.checks()) ASSERT_TRUE(*check.holds) << run.records << " " << run.rate << " " << check.what;
+    }
+  }
+}
+
+TEST(SamplerStatistics, OneRecordThatComesTooOftenIsFound) {
+  std::mt19937_64 engine(6);
+  SamplerStatistics lots(20000);
+  for (int t = 0; t < 300; ++t) {
+    std::vector<std::int64_t> rows = poisson_lot(engine, 20000, .02);
+    if (t % 8 == 0 && !std::ranges::binary_search(rows, 777)) rows.insert(std::ranges::lower_bound(rows, 777), 777);
+    lots.add({.02}, rows);
+  }
+  EXPECT_FALSE(holds(lots.checks(), "sampler.rate"));
 }
 
 TEST(SamplerStatistics, ShufflingIsFoundByItsLotSizesAndItsOrder) {

@@ -221,6 +221,24 @@ TEST_F(Resume, OtherDataIsRefused) {
   }
 }
 
+// The parts that diagnostics show need un-noised history, which the state of such a run has.
+TEST_F(Resume, WithDiagnosticsGoesOnAsIfNeverInterrupted) {
+  PrivateOptions seeded = options("fo-dp-sgd");
+  seeded.insecure_seed = 7;
+  seeded.insecure_diagnostics = true;
+  const auto whole = run(seeded);
+  steps(*whole, kSteps);
+  crash_after_save(seeded);
+  leave_as_after_crash();
+  const auto again = run(seeded);
+  again->steps().load(file_);
+  steps(*again, kSteps - kSaved);
+  const auto a = whole->steps().insecure_diagnostics().parts, b = again->steps().insecure_diagnostics().parts;
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->memory, b->memory);
+  EXPECT_EQ(a->noise_memory, b->noise_memory);
+}
+
 // A caller that goes on all the same would release what is on no record.
 TEST_F(Resume, ARunThatCouldNotTakeItsLedgerReleasesNothing) {
   {
