@@ -82,12 +82,12 @@ std::string report_text(const AuditReport& report, const Plan& plan, const RunId
     text += fmt::format("  {:<5}  {:<22} {}\n", !check.holds ? "-" : *check.holds ? "holds" : "FAILS", check.name, check.what);
   for (const std::string& reason : plan.insecure()) text += "\n  NOT PRIVATE: " + reason;
   for (const std::string& warning : plan.privacy_warnings()) text += "\n  warning: " + warning;
-  return text +
-         fmt::format(
-             "\nAudited: {} on {} ({} examples), {} steps, noise multiplier {}; {}, {}. This report is computed from the training rows "
-             "without privacy.\n",
-             plan.method().name, plan.options().data_name, plan.train_examples(), plan.steps(), plan.noise_multiplier().text(),
-             identity.date, kVersion);
+  return text + fmt::format(
+                    "\nAudited: {} on {} ({} examples), {} steps, noise multiplier {}; {}, fodp {}. This report is computed from the "
+                    "training rows "
+                    "without privacy.\n",
+                    plan.method().name, plan.options().data_name, plan.train_examples(), plan.steps(), plan.noise_multiplier().text(),
+                    identity.date, kVersion);
 }
 
 int self_test(const Flags& flags) {

@@ -144,14 +144,16 @@ class Replay {
       compare(row, first_, empty);
       compare(row, hostile, empty);
     }
-    sensitivity_ = {
-        "replay.sensitivity", chosen.empty() ? std::nullopt : std::optional(largest_ <= 1 && strangers_ == 0),
-        fmt::format("{} records taken away or replaced moved a sum by {:.4f} of what is charged for at most; {} sums moved by a "
-                    "record that was not in their lot",
-                    chosen.size(), largest_, strangers_)};
+    sensitivity_ = {"replay.sensitivity", chosen.empty() ? std::nullopt : std::optional(largest_ <= 1 && strangers_ == 0),
+                    chosen.empty()
+                        ? "could not be checked: all lots were empty"
+                        : fmt::format("{} records taken away or replaced moved a sum by {:.4f} of what is charged for at most; {} sums "
+                                      "moved by a record that was not in their lot",
+                                      chosen.size(), largest_, strangers_)};
     flow_ = {"replay.control_flow", chosen.empty() ? std::nullopt : std::optional(differing_.empty()),
-             differing_.empty()
-                 ? fmt::format("steps, public numbers and state are the same with and without each of {} records", chosen.size())
+             chosen.empty() ? "could not be checked: all lots were empty"
+             : differing_.empty()
+                 ? fmt::format("verbs, public numbers and state are the same with and without each of {} records", chosen.size())
                  : "depends on a record: " + differing_};
   }
 
@@ -316,7 +318,7 @@ AuditCheck both(const AuditCheck& early, const AuditCheck& late) {
 }
 
 void name_steps(std::vector<AuditCheck>& checks, std::int64_t first, std::int64_t last) {
-  for (AuditCheck& check : checks) check.what = fmt::format("in steps {} to {} {}", first, last, check.what);
+  for (AuditCheck& check : checks) check.what = fmt::format("steps {} to {}: {}", first, last, check.what);
 }
 
 }  // namespace

@@ -125,19 +125,19 @@ std::vector<AuditCheck> SamplerStatistics::checks() const {
   const double sizes = sizes_.chance();
   const Squares squares = records_squares();
   const double equal = squares.chance();
-  return {{"sampler.rate", strangers_ == 0 && std::min({rate_.chance(), equal, most_often()}) >= kFalseAlarm,
-           fmt::format(
-               "the number of records in {} lots is {:+.2f} standard errors from what was announced; the squared deviations of single "
-               "records are {:.4f} times what they should be (p = {:.2g}), the record that came most often is no surprise (p = {:.2g}); {} "
-               "came out of turn",
-               lots_, rate, squares.count > 0 ? squares.sum / squares.count : 1, equal, most_often(), strangers_)},
-          {"sampler.independence", std::min(neighbours_.chance(2), lots_in_row_.chance(2)) >= kFalseAlarm,
-           fmt::format("how often neighbouring records come together, and one record in two lots in a row, is {:+.2f} and {:+.2f} standard "
-                       "errors from what independent records have",
-                       neighbours, in_row)},
-          {"sampler.lot_size", sizes >= kFalseAlarm,
-           fmt::format("the variance of the lots' sizes is {:.3f} times that of Poisson sampling (p = {:.2g})",
-                       sizes_.count > 0 ? sizes_.sum / sizes_.count : 1, sizes)}};
+  return {
+      {"sampler.rate", strangers_ == 0 && std::min({rate_.chance(), equal, most_often()}) >= kFalseAlarm,
+       fmt::format("the number of records in {} lots is {:+.2f} standard errors from what was announced; the squared deviations of single "
+                   "records are {:.4f} times what they should be (p = {:.2g}), the record that came most often has p = {:.2g}; {} "
+                   "came out of turn",
+                   lots_, rate, squares.count > 0 ? squares.sum / squares.count : 1, equal, most_often(), strangers_)},
+      {"sampler.independence", std::min(neighbours_.chance(2), lots_in_row_.chance(2)) >= kFalseAlarm,
+       fmt::format("how often neighbouring records come together, and one record in two lots in a row, is {:+.2f} and {:+.2f} standard "
+                   "errors from what independent records have",
+                   neighbours, in_row)},
+      {"sampler.lot_size", sizes >= kFalseAlarm,
+       fmt::format("the variance of the lots' sizes is {:.3f} times that of Poisson sampling (p = {:.2g})",
+                   sizes_.count > 0 ? sizes_.sum / sizes_.count : 1, sizes)}};
 }
 
 }  // namespace fodp
