@@ -7,10 +7,10 @@ list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 find_package(SLEEF REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
+find_package(Boost REQUIRED)  # headers
 
 if(FODP_TORCH)
   find_package(ZLIB REQUIRED)
-  find_package(Boost REQUIRED)  # headers
   if(NOT FODP_FUZZ)
     find_package(OpenMP REQUIRED COMPONENTS CXX)
   endif()

@@ -13,7 +13,7 @@
 #include "fodp/accounting/run_file.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/fields_json.h"
-#include "svg.h"
+#include "study/gnuplot.h"
 #include "text.h"
 
 namespace fodp::app {
@@ -134,11 +134,18 @@ void write_curves(const AccountOptions& options, const Accountant& accountant, c
     for (const auto& [step, epsilon] : curve) csv += fmt::format("{:.0f},{}\n", step, std::isinf(epsilon) ? "inf" : number_text(epsilon));
     write_file_atomically(*options.trace, csv, "trace file");
   }
-  if (options.plot)
-    write_file_atomically(*options.plot,
-                          svg({{fmt::format("epsilon over the run, delta {}", number_text(spent.delta)), "step", "epsilon", curve},
-                               {"delta against epsilon", "epsilon", "delta", delta_curve(accountant, events, spent.delta), true}}),
-                          "plot file");
+  if (!options.plot) return;
+  const auto panel = [](std::string title, std::string x, std::string y, const Curve& points) {
+    FigureSeries series{.name = "", .points = {}};
+    for (const auto& [at, value] : points)
+      if (std::isfinite(at) && std::isfinite(value)) series.points.push_back({.x = {at}, .y = {.n = 1, .mean = value}});
+    return FigurePanel{.title = std::move(title), .series = {std::move(series)}, .x_label = std::move(x), .y_label = std::move(y)};
+  };
+  Figure figure{.title = fmt::format("What the run costs, delta {}", number_text(spent.delta)), .x = {{"x", ""}}};
+  figure.panels.push_back(panel("epsilon over the run", "step", "epsilon", curve));
+  figure.panels.push_back(panel("delta against epsilon", "epsilon", "delta", delta_curve(accountant, events, spent.delta)));
+  figure.panels.back().log_y = true;
+  write_svg(figure, *options.plot);
 }
 
 void print_for_people(const AccountOptions& options, const Events& events, const Spent& spent, const std::optional<double>& rdp) {
@@ -176,7 +183,10 @@ int account(const Words& words) {
   };
   check_asks(options.delta || options.epsilon || options.events);
   if (options.trace) check_can_write("trace", *options.trace);
-  if (options.plot) check_can_write("plot", *options.plot);
+  if (options.plot) {
+    check_gnuplot();
+    check_can_write("plot", *options.plot);
+  }
   check_input(!options.trace || options.trace != options.plot, "--trace and --plot: both are {}; give two files",
               options.trace.value_or(""));
 

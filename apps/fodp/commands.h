@@ -10,4 +10,7 @@
   WITH_TORCH(audit, "attack a training: is it as private as it claims?")         \
   WITH_TORCH(methods, "what each method does, releases and costs")               \
   WITH_TORCH(data, "which data sets are found where, checked")                   \
+  WITH_TORCH(study, "run many trainings from one file: tables, figures, a page") \
+  WITH_TORCH(reproduce, "the papers' experiments: run them and judge")           \
+  PLAIN(report, "one page about studies or runs, to look at and to send")        \
   PLAIN(completion, "a script that completes this command line in bash, zsh or fish")

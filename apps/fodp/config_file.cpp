@@ -23,25 +23,13 @@ using Names = std::set<std::string, std::less<>>;
 
 const char* separator(const std::string& key, const Names& by_line) { return by_line.contains(key) ? "\n" : ","; }
 
-std::string toml_text(const toml::node& node, const std::string& where, const char* between) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point()) return number_text(number->get());
-  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
-  const auto* list = node.as_array();
-  check_input(list != nullptr, kNoText, where);
-  std::string joined;
-  for (const toml::node& item : *list) joined += (joined.empty() ? "" : between) + toml_text(item, where, between);
-  return joined;
-}
-
 ConfigFile read_toml(const std::string& content, const std::string& file, const Names& by_line) {
   const toml::table table = parse_toml(content, "--config " + file);
   ConfigFile config;
   for (const auto& [key, node] : table) {
     const std::string where = fmt::format("{}: line {}: {}", file, node.source().begin.line, key.str());
     const std::string name = option_name(std::string(key.str()));
-    config.entries.push_back({name, toml_text(node, where, separator(name, by_line)), where});
+    config.entries.push_back({name, option_text(node, where, separator(name, by_line)), where});
   }
   return config;
 }

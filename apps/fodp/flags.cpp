@@ -57,6 +57,12 @@ void Flags::add_positional(std::string name, std::string help, std::string& valu
                        {.heading = "Words", .name = std::move(name), .help = std::move(help), .is_positional = true});
 }
 
+void Flags::add_positional(std::string name, std::string help, std::vector<std::string>& values) {
+  app_.add_option(name, values);
+  text_.options.insert(text_.options.begin(),
+                       {.heading = "Words", .name = std::move(name), .help = std::move(help), .is_positional = true});
+}
+
 void Flags::values(std::string_view name, std::vector<std::string> list) {
   for (OptionText& option : text_.options)
     if (option.name == name) option.values = list;

@@ -30,6 +30,7 @@ class Flags {
 
   // A word without dashes, not required.
   void add_positional(std::string name, std::string help, std::string& value);
+  void add_positional(std::string name, std::string help, std::vector<std::string>& values);  // any number of them
 
   // All that the option of this name can be, where its type does not say it; for completion.
   void values(std::string_view name, std::vector<std::string> list);

@@ -15,6 +15,7 @@
 #include "fodp/base/fields.h"
 #include "fodp/base/version.h"
 #include "pages.h"
+#include "share.h"
 #include "text.h"
 
 namespace fodp::app {
@@ -31,8 +32,6 @@ void print_help() {
              "\nfodp help COMMAND explains a command; fodp --version prints the version.\nA first run (Fashion-MNIST, epsilon 3):\n");
   fmt::print("  fodp train --method fo-dp-sgd --data fashion-mnist --epsilon 3 --out runs/demo\n");
 }
-
-std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
 std::optional<std::filesystem::path> torch_program() {
   for (const char* place : {"fodp-torch", FODP_LIBEXEC_FROM_BIN "/fodp-torch"})

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fodp/base/check.h"
+#include "fodp/base/fields.h"
 
 namespace fodp::app {
 namespace {
@@ -52,6 +53,18 @@ toml::table parse_toml(std::string_view text, std::string_view where) {
   } catch (const toml::parse_error& error) {
     throw InputError(fmt::format("{}: line {}: {}", where, error.source().begin.line, error.description()));
   }
+}
+
+std::string option_text(const toml::node& node, const std::string& where, const char* between) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) return number_text(number->get());
+  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  const auto* list = node.as_array();
+  check_input(list != nullptr, "{}: expected a number, a word, true, false or a list", where);
+  std::string joined;
+  for (const toml::node& item : *list) joined += (joined.empty() ? "" : between) + option_text(item, where, between);
+  return joined;
 }
 
 }  // namespace fodp::app

@@ -167,7 +167,7 @@ TEST_F(Commands, TraceEndsWithTheRun) {
   }
   EXPECT_EQ(last_step, 1000);
   EXPECT_EQ(last_epsilon, out["epsilon"]);
-  EXPECT_THAT(content(folder_ / "p.svg"), AllOf(StartsWith("<svg"), HasSubstr("</svg>"), HasSubstr("polyline")));
+  EXPECT_THAT(content(folder_ / "p.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>"), HasSubstr("delta against epsilon")));
   EXPECT_EQ(fodp("account --sample-rate .01 --noise-multiplier 1 --steps 10 --delta 1e-5 --trace no/such/t.csv").status, 2);
 }
 

@@ -1,5 +1,6 @@
 #include "train_flags.h"
 
+#include "alternatives.h"
 #include "fodp/training/stages.h"
 
 namespace fodp::app {
@@ -25,12 +26,7 @@ TrainFlags::TrainFlags(std::string command, std::string about, std::string examp
   for (const OptionView& view : parts_of(options)) flags.add(view.heading, *view.part, view.options);
   describe_names(flags);
   flags.repeatable("spent");
-  for (const auto& pair : {std::pair{"epsilon", "noise-multiplier"},
-                           {"sample-rate", "lot"},
-                           {"steps", "epochs"},
-                           {"init", "init-seed"},
-                           {"init-public", "init-seed"}})
-    flags.alternatives({pair.first, pair.second});
+  for (const auto& [one, other] : kAlternatives) flags.alternatives({std::string(one), std::string(other)});
 }
 
 }  // namespace fodp::app

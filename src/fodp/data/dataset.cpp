@@ -165,12 +165,22 @@ fs::path find_data_folder(const DataSource& source, const std::optional<fs::path
   throw InputError(fmt::format("{} is not found: {}{}", source.format.name, fmt::join(tried, "; "), advice(source, data_dir)));
 }
 
+Examples Examples::take_last(std::int64_t n, std::string_view what) {
+  check_input(n < size(), "{} {}: there are {} training examples, and some must be left to train on", what, n, size());
+  const auto labels = labels_.end() - n;
+  const auto pixels = pixels_.end() - n * format_->features();
+  Examples taken(*format_, {pixels, pixels_.end()}, {labels, labels_.end()});
+  keep_first(size() - n, what);
+  return taken;
+}
+
 Dataset load_dataset(const DataOptions& options) {
   validate_fields(options);
   const DataSource& source = find_data_source(options.data);
   Dataset data = load(source, find_data_folder(source, as_path(options.data_dir)));
   if (options.train_size) data.train.keep_first(*options.train_size, "`train-size`");
-  if (options.test_size) data.test.keep_first(*options.test_size, "`test-size`");
+  if (options.insecure_validation) data.test = data.train.take_last(*options.insecure_validation, "`insecure-validation`");
+  if (options.test_size && !options.insecure_validation) data.test.keep_first(*options.test_size, "`test-size`");
   return data;
 }
 
@@ -194,6 +204,13 @@ DataSizes announced_sizes(const DataOptions& options) {
   if (options.test_size) check_size("`test-size`", *options.test_size, sizes.test, most_is, format);
   sizes.train = options.train_size.value_or(sizes.train);
   sizes.test = options.test_size.value_or(sizes.test);
+  if (options.insecure_validation) {
+    check_input(*options.insecure_validation < sizes.train,
+                "`insecure-validation` {}: there are {} training examples, and some must be left to train on", *options.insecure_validation,
+                sizes.train);
+    sizes.test = *options.insecure_validation;
+    sizes.train -= sizes.test;
+  }
   return sizes;
 }
 

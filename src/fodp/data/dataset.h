@@ -51,6 +51,9 @@ class Examples : public Rows {
   // Keeps the first n and frees the rest. InputError, which calls n `what`, if there are fewer.
   void keep_first(std::int64_t n, std::string_view what);
 
+  // Takes the last n away and gives them. InputError, which calls n `what`, unless some are left.
+  Examples take_last(std::int64_t n, std::string_view what);
+
  private:
   void check_rows(std::span<const std::int64_t> rows) const;
 
@@ -91,7 +94,7 @@ std::filesystem::path find_data_folder(const DataSource& source, const std::opti
 struct DataOptions {
   std::string data = "fashion-mnist";
   std::optional<std::string> data_dir;
-  std::optional<std::int64_t> train_size, test_size;
+  std::optional<std::int64_t> train_size, test_size, insecure_validation;
 
   static auto fields() {
     return std::tuple{
@@ -100,6 +103,10 @@ struct DataOptions {
               "where Debian's dataset-fashion-mnist puts it"),
         field("train-size", &DataOptions::train_size, "train on the first so many examples", at_least(1), "all"),
         field("test-size", &DataOptions::test_size, "test on the first so many examples", at_least(1), "all"),
+        field("insecure-validation", &DataOptions::insecure_validation,
+              "hold the last so many training examples out of training and test on them, without noise, in place of the test set: for "
+              "choosing options on public data, NOT PRIVATE",
+              at_least(1)),
     };
   }
 };

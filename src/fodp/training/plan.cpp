@@ -232,8 +232,9 @@ class Planner {
   // config.json says what was used, not what was left to default.
   void resolve_rest() {
     TrainOptions& options = plan_.options_;
-    options.data.train_size = plan_.sizes_.train;
-    options.data.test_size = plan_.sizes_.test;
+    const std::optional<std::int64_t>& held_out = options.data.insecure_validation;
+    options.data.train_size = plan_.sizes_.train + held_out.value_or(0);
+    if (!held_out) options.data.test_size = plan_.sizes_.test;
     options.speed.threads = options.speed.threads.value_or(default_threads());
     options.run.eval_every = options.run.eval_every.value_or(plan_.steps_per_epoch());
     RunOptions& run = options.run;
@@ -248,6 +249,8 @@ class Planner {
     if (plan_.noiseless()) plan_.insecure_.push_back("noise-multiplier 0: no noise hides the training data");
     if (options.insecure_seed) plan_.insecure_.push_back("insecure-seed: whoever knows the seed can remove the noise");
     if (options.insecure_diagnostics) plan_.insecure_.push_back("insecure-diagnostics: un-noised views of the training data are reported");
+    if (options.data.insecure_validation)
+      plan_.insecure_.push_back("insecure-validation: held-out training rows are tested on without noise");
     for (const std::string& reason : plan_.earlier_.insecure) plan_.insecure_.push_back(reason);
   }
 
