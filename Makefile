@@ -12,6 +12,7 @@ build: packages
 	@scripts/build release
 
 test: packages
+	@scripts/install-packages $$(sed 's/#.*//' scripts/test-packages.txt)
 	@scripts/build release fodp_tests
 	@scripts/test release
 
@@ -32,6 +33,7 @@ fuzz:
 
 # The suites under the sanitizers: everything under address and undefined, what does not enter LibTorch under thread.
 sanitize: packages
+	@scripts/install-packages $$(sed 's/#.*//' scripts/test-packages.txt)
 	@scripts/build asan fodp_tests
 	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/leaks.supp:print_suppressions=0 scripts/test asan
 	@scripts/build tsan fodp_tests

@@ -22,6 +22,47 @@ def write(target, name, content):
     (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def study():
+    good = """seeds = [1, 2]
+[base]
+epochs = 20
+[axes]
+method = ["dp-sgd", { label = "FO", method = "fo-dp-sgd", beta = 0.9 }]
+[tune]
+option = "lr"
+by = ["method"]
+grid = [1, 2]
+validation = 50
+[[tables]]
+name = "final"
+rows = ["method"]
+[[figures]]
+name = "kernel"
+kind = "kernel"
+alpha = [0.5]
+lambda = [0]
+window = 8
+[[claims]]
+text = "better"
+better = { method = "FO" }
+worse = { method = "dp-sgd" }
+"""
+    write("study", "good.toml", good)
+    write("study", "bad-axis.toml", good.replace('rows = ["method"]', 'rows = ["metod"]'))
+    axes = "".join(f"a{i} = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" for i in range(9))
+    write("study", "bad-too-many-runs.toml", "[axes]\n" + axes)
+
+
+def records():
+    line = '{"study":"s","key":"k","status":"done","run":{"method":"m"},"curve":[{"epoch":1,"test_accuracy":0.5}]}'
+    write("records", "good", line + "\n" + line + "\n")
+    write("records", "good-columns", line.replace('[{"epoch":1,"test_accuracy":0.5}]', '{"epoch":[1,2],"test_accuracy":[0.5,0.6]}') + "\n")
+    write("records", "bad-no-run", line.replace('"run"', '"ran"') + "\n")
+    write("records", "bad-checksum", "#" + line[:-1] + ',"check":"0123456789abcdef"}\n')
+    write("records", "good-torn", "#" + line[:40])
+    write("records", "bad-deep", '{"study":"s","key":"k","status":"done","run":{"m":' + "[" * 2000 + "]" * 2000 + "}}\n")
+
+
 def idx():
     images = struct.pack(">4I", 0x803, 2, 2, 3) + bytes(range(12))
     labels = struct.pack(">2I", 0x801, 2) + bytes([3, 0])
@@ -142,5 +183,5 @@ def ledger():
     write("ledger", "bad-checksum", "#" + json.dumps(header) + " 0123456789abcdef\n{}\n")
 
 
-for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger):
+for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger, study, records):
     seeds()

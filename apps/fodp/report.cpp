@@ -11,11 +11,31 @@ namespace {
 
 struct ReportOptions {
   std::string out = "report.html";
+  std::optional<std::string> compact;
 
   static auto fields() {
-    return std::tuple{field("out", &ReportOptions::out, "the page; for a study its tables and figures are written anew in DIR")};
+    using Self = ReportOptions;
+    return std::tuple{
+        field("out", &Self::out, "the page; for a study its tables and figures are written anew in DIR"),
+        field("compact", &Self::compact,
+              "also write the studies to this directory in little room, to be kept with a project: what tables and figures need, with five "
+              "digits and curves of at most 26 points"),
+    };
   }
 };
+
+constexpr std::size_t kCompactPoints = 26;
+
+// The records of the studies' runs, without those of tuning, whose outcome stands with the study.
+void write_compact(const std::filesystem::path& directory, const std::vector<StudyResults>& all) {
+  std::filesystem::create_directories(directory);
+  RecordFile records(directory / "records.jsonl");
+  for (const StudyResults& results : all) {
+    write_study(directory, results);
+    for (const RunResult& run : results.runs)
+      if (run.done() && !records.find(run.key, results.study.name)) records.add(compact_record(*run.record, kCompactPoints));
+  }
+}
 
 }  // namespace
 
@@ -45,6 +65,7 @@ int report(const Words& words) {
     written.tables.insert(written.tables.end(), one.tables.begin(), one.tables.end());
     written.figures.insert(written.figures.end(), one.figures.begin(), one.figures.end());
     for (const StudyResults& results : all) sections.push_back(study_section(results));
+    if (options.compact) write_compact(*options.compact, all);
   }
   write_page(sections.size() == 1 ? "fodp: " + sections.front().value("title", "") : "fodp report", sections, options.out);
   if (flags.json())

@@ -13,6 +13,8 @@
 #include "target.h"
 
 // These files have some thousand bytes: who asks for more memory than this for one of them has believed a size without a look at the file.
+// (The sanitizers have an allocator of their own.)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 constexpr std::size_t most_memory = std::size_t{64} << 20;
 
 void* operator new(std::size_t size) {
@@ -22,6 +24,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace fodp::fuzz {
 namespace {

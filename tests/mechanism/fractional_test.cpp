@@ -178,6 +178,15 @@ TEST(Fractional, PartsAddUpToTheRelease) {
       ASSERT_LT(distance(std::vector<float>(parts.signal.begin(), parts.signal.end()), signal), 1e-4);
       const double inherited = std::accumulate(parts.noise_memory.begin(), parts.noise_memory.end(), 0.0);
       ASSERT_EQ(inherited != 0, t > 0);
+      // The memory's share of the release, from the same parts.
+      double memory = 0, whole = 0;
+      for (std::int64_t i = 0; i < kSize; ++i) {
+        memory += std::pow(parts.memory[i] + parts.noise_memory[i], 2);
+        whole += std::pow(total[i], 2);
+      }
+      const Mechanism::InsecureParts norms = *view.insecure_parts();
+      ASSERT_NEAR(norms.memory_ratio, std::sqrt(memory / whole), 1e-9);
+      ASSERT_LE(norms.memory_depth, static_cast<double>(std::min<std::uint64_t>(t, options.window - 1)) + 1e-9);
     }
   }
 }

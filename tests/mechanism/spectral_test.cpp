@@ -115,6 +115,35 @@ TEST(Spectral, AMemoryAgainstTheTrendIsLeftOut) {
   EXPECT_LT(distance(released, fresh), 1e-6);
 }
 
+// Without noise the release is beta*s and the memory's part, so that the share of the latter follows from the two.
+TEST(Spectral, TellsTheMemorysShareAndDepth) {
+  for (const Choice& choice : varied_choices()) {
+    auto mechanism = spectral(0, choice);
+    const Mechanism& view = *mechanism;
+    Bench bench(std::move(mechanism), kSize);
+    for (std::uint64_t t = 0; t < 12; ++t) {
+      const GivenRows rows = random_rows(4, kSize, t);
+      const auto released = bench.release(rows);
+      const Vector sum = bench.sum(rows);
+      double memory = 0, whole = 0;
+      for (std::int64_t i = 0; i < kSize; ++i) {
+        memory += std::pow(released[i] - choice.beta() * sum[i], 2);
+        whole += std::pow(released[i], 2);
+      }
+      const Mechanism::InsecureParts parts = *view.insecure_parts();
+      ASSERT_NEAR(parts.memory_ratio, std::sqrt(memory / whole), 1e-3) << t;
+      ASSERT_LE(parts.memory_depth,
+                static_cast<double>(std::min<std::int64_t>(static_cast<std::int64_t>(t), choice.memory.window - 1)) + 1e-9);
+    }
+  }
+}
+
+TEST(Memory, EffectiveDepthCountsEqualWeights) {
+  EXPECT_EQ(effective_depth(std::vector{.25, .25, .25, .25}), 4);
+  EXPECT_EQ(effective_depth(std::vector{2., 0., 0.}), 1);
+  EXPECT_EQ(effective_depth({}), 0);
+}
+
 TEST(Spectral, BetaOneIsDpSgdBitForBit) {
   Bench sma(spectral(.8, {.memory = {.beta = 1}}), kSize), plain(std::make_unique<GaussianMechanism>(.8), kSize);
   for (std::int64_t t = 0; t < 30; ++t) {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "fodp/base/check.h"
+#include "fodp/base/json_text.h"
 #include "fodp/base/sha256.h"
 
 namespace fodp::app {
@@ -28,11 +29,13 @@ void unfold_curve(Record& record) {
   const auto curve = record.find("curve");
   if (curve == record.end() || !curve->is_object()) return;
   Record points = Record::array();
-  for (const auto& [name, column] : curve->items())
+  for (const auto& [name, column] : curve->items()) {
+    if (!column.is_array()) return;  // and then the record has no curve
     for (std::size_t i = 0; i < column.size(); ++i) {
       if (points.size() <= i) points.push_back(Record::object());
       points[i][name] = column[i];
     }
+  }
   *curve = std::move(points);
 }
 
@@ -40,7 +43,10 @@ void check_fields(const Record& record, const std::string& where) {
   for (const char* name : {"study", "key", "status"})
     check_input(record.contains(name) && record[name].is_string(), "{}: the record has no {}", where, name);
   check_input(record.contains("run") && record["run"].is_object(), "{}: the record has no run", where);
-  check_input(record["status"] != "done" || (record.contains("curve") && record["curve"].is_array()), "{}: the record has no curve", where);
+  if (record["status"] != "done") return;
+  check_input(record.contains("curve") && record["curve"].is_array() &&
+                  std::ranges::all_of(record["curve"], [](const Record& point) { return point.is_object(); }),
+              "{}: the record has no curve", where);
 }
 
 // Numbers in pictures need no more than five digits.
@@ -64,6 +70,11 @@ std::optional<Record> read_record(std::string_view line) {
   if (line.size() < kTail || line.substr(line.size() - kTail, kCheck.size()) != kCheck || !line.ends_with("\"}")) return std::nullopt;
   const std::string_view text = line.substr(0, line.size() - kTail);
   if (line.substr(text.size() + kCheck.size(), kDigits) != checksum(text)) return std::nullopt;
+  try {
+    parse_json(line, "");  // which bounds how deep it goes
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
   Record record = Record::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return std::nullopt;
   record.erase("check");

@@ -55,7 +55,7 @@ void displace(Options& options, const std::string& by) {
 const Axis& Study::axis(std::string_view axis_name) const { return *std::ranges::find(axes, axis_name, &Axis::name); }
 
 bool Study::trains() const {
-  return !axes.empty() || !tables.empty() || !claims.empty() ||
+  return !axes.empty() || !tables.empty() || !claims.empty() || figures.empty() ||
          std::ranges::any_of(figures, [](const FigureSpec& figure) { return figure.kind != FigureKind::kernel; });
 }
 

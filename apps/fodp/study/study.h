@@ -76,6 +76,8 @@ struct Claim {
   bool less = false;              // the claim is that `better` has less of it, as of a time
 };
 
+inline constexpr std::size_t kMostRuns = 100000;  // in one study
+
 struct Study {
   std::string name;  // of the file, without its ending
   std::filesystem::path file;

@@ -142,8 +142,16 @@ class AxisCheck {
   std::set<std::string> used_;
 };
 
+void check_number_of_runs(const Study& study) {
+  double runs = static_cast<double>(study.seeds.size());
+  for (const Axis& axis : study.axes) runs *= static_cast<double>(axis.values.size());
+  check_input(runs <= static_cast<double>(kMostRuns), "{}: axes and seeds make {:.3g} runs: at most {} are allowed", study.file.string(),
+              runs, kMostRuns);
+}
+
 Tuning read_tuning(const toml::table& table, const Study& study) {
   TomlReader reader(table, study.file.string(), "tune");
+  check_number_of_runs(study);
   AxisCheck axes(study, reader);
   Tuning tuning{.option = plain_option(reader.required("option")),
                 .by = reader.list("by").value_or(std::vector<std::string>()),
@@ -287,7 +295,8 @@ void make_quick(Study& study, const toml::table* quick) {
   if (quick && quick->contains("base")) return;
   for (const char* name : {"epochs", "steps"})
     if (const auto length = study.base.find(name); length != study.base.end())
-      length->second = number_text(std::max(1.0, std::round(std::stod(length->second) / 10)));
+      length->second =
+          number_text(std::max(1.0, std::round(parse_number(length->second, study.file.string() + ": base." + name, {}) / 10)));
 }
 
 void check_names_differ(const Study& study) {
@@ -326,6 +335,7 @@ Study read_study(const std::filesystem::path& path, bool quick) {
   reader.each("claims", [&](TomlReader& claim) { study.claims.push_back(read_claim(claim, study)); });
   reader.finish();
   check_names_differ(study);
+  check_number_of_runs(study);
   Study quick_study = study;  // its section is checked also where it is not used
   make_quick(quick_study, quicker);
   return quick ? quick_study : study;

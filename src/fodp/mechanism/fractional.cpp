@@ -101,7 +101,18 @@ std::optional<Mechanism::InsecureParts> FractionalMechanism::insecure_parts() co
     for (double value : values) squared += value * value;
     return std::sqrt(squared);
   };
-  return InsecureParts{norm(parts_.signal), norm(parts_.memory), norm(parts_.noise_memory), norm(parts_.noise)};
+  double memory = 0, whole = 0;
+  for (std::size_t k = 0; k < parts_.signal.size(); ++k) {
+    const double remembered = parts_.memory[k] + parts_.noise_memory[k], released = remembered + parts_.signal[k] + parts_.noise[k];
+    memory += remembered * remembered;
+    whole += released * released;
+  }
+  return InsecureParts{.signal = norm(parts_.signal),
+                       .memory = norm(parts_.memory),
+                       .noise_memory = norm(parts_.noise_memory),
+                       .noise = norm(parts_.noise),
+                       .memory_depth = effective_depth(past_),
+                       .memory_ratio = std::sqrt(memory / whole)};
 }
 
 void FractionalMechanism::decompose(const Block& block) {

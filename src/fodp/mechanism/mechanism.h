@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -89,6 +90,9 @@ class Mechanism {
   // Norms of the parts of the last release, un-noised: not private (--insecure-diagnostics). Not a number where it has none.
   struct InsecureParts {
     double signal, memory, noise_memory, noise;
+    // Of mechanisms with a memory: how many past releases it effectively averages, 1/sum(w^2) of its normalised weights, and the norm of
+    // its part of the release over that of the release.
+    double memory_depth = NAN, memory_ratio = NAN;
   };
   virtual void keep_insecure_parts() {}
   virtual std::optional<InsecureParts> insecure_parts() const { return {}; }

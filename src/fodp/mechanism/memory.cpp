@@ -46,6 +46,15 @@ double Memory::blend_with_trend(std::span<const double> weights) const {
   return product;
 }
 
+double effective_depth(std::span<const double> weights) {
+  double sum = 0, squares = 0;
+  for (const double weight : weights) {
+    sum += weight;
+    squares += weight * weight;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
+}
+
 std::vector<double> memory_weights(const FractionalParameters& parameters, const Memory& memory) {
   std::vector<double> scores(memory.lags(), 0.0);
   double trust = 0;

@@ -63,6 +63,9 @@ class Memory {
   double trend_squared_ = 0;
 };
 
+// How many releases an average with these weights, which need not be normalised, effectively is of: (sum w)^2 / sum w^2. 0 for none.
+double effective_depth(std::span<const double> weights);
+
 // The normalised weights of the lags: eq. 4 to 8. The memory must keep products where the parameters use the trend.
 std::vector<double> memory_weights(const FractionalParameters& parameters, const Memory& memory);
 

@@ -79,6 +79,9 @@ void SpectralMechanism::begin(std::int64_t size) {
   past_.assign(layers_.size(), {});
   if (remembers() && beta() < 1)
     for (std::size_t l = 0; l < layers_.size(); ++l) past_[l] = lag_coefficients(l);
+  memory_norms_.assign(layers_.size(), 0);
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    if (!past_[l].empty()) memory_norms_[l] = memories_[l].blend_norm(past_[l]);
   products_.assign((size + kNoiseBlock - 1) / kNoiseBlock, std::vector<Memory::Products>(layers_.size()));
 }
 
@@ -102,11 +105,28 @@ void SpectralMechanism::block(const Block& block, std::span<float> released) {
 
 void SpectralMechanism::end(std::span<const float>, double) {
   if (!remembers()) return;
+  released_squared_ = 0;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     Memory::Products total;
     for (const auto& of_block : products_) total.add(of_block[l]);
+    released_squared_ += total.with_itself;
     memories_[l].finish(total);
   }
+}
+
+// The depth is the mean over the layers, each as often as it has parameters.
+std::optional<Mechanism::InsecureParts> SpectralMechanism::insecure_parts() const {
+  double depth = 0, squared = 0;
+  for (std::size_t l = 0; l < past_.size(); ++l) {
+    depth += effective_depth(past_[l]) * static_cast<double>(layers_[l].end - layers_[l].begin) / static_cast<double>(layers_.back().end);
+    squared += memory_norms_[l] * memory_norms_[l];
+  }
+  return InsecureParts{.signal = NAN,
+                       .memory = NAN,
+                       .noise_memory = NAN,
+                       .noise = NAN,
+                       .memory_depth = depth,
+                       .memory_ratio = std::sqrt(squared / released_squared_)};
 }
 
 void SpectralMechanism::state(StateVisitor& visit) {

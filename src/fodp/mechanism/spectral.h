@@ -47,6 +47,8 @@ class SpectralMechanism : public Mechanism {
 
   void state(StateVisitor& visit) override;
 
+  std::optional<InsecureParts> insecure_parts() const override;  // only what it says of the memory
+
  protected:
   void begin(std::int64_t size) override;
   void block(const Block& block, std::span<float> released) override;
@@ -66,6 +68,8 @@ class SpectralMechanism : public Mechanism {
   std::vector<std::vector<double>> past_;                // by layer: the lags' coefficients in the release being made
   std::vector<std::vector<Memory::Products>> products_;  // of its blocks, by block and layer
   std::vector<double> tempering_;
+  std::vector<double> memory_norms_;  // by layer: of the memory's part of the last release
+  double released_squared_ = 0;       // the squared norm of the last release
 };
 
 }  // namespace fodp

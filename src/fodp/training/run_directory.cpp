@@ -146,7 +146,9 @@ nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evalu
                                    {"signal_norm", json_number(parts.signal)},
                                    {"memory_norm", json_number(parts.memory)},
                                    {"noise_memory_norm", json_number(parts.noise_memory)},
-                                   {"noise_norm", json_number(parts.noise)}};
+                                   {"noise_norm", json_number(parts.noise)},
+                                   {"memory_depth", json_number(parts.memory_depth)},
+                                   {"memory_ratio", json_number(parts.memory_ratio)}};
   }
   if (!plan.is_private()) out["insecure"] = plan.insecure();
   if (plan.stages().averaging->make) out["averaging"] = plan.stages().averaging->name;
