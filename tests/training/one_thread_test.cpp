@@ -105,6 +105,7 @@ TEST(OneThread, EveryCallBesideAStepIsRefusedAndLeavesNoTrace) {
     EXPECT_THROW(s.epsilon(), PrivacyError);
     EXPECT_THROW(s.statement(), PrivacyError);
   }
+  shared.on_gather = [] {};
   EXPECT_FALSE(std::filesystem::exists("not-written"));
   alone.steps().step();
   EXPECT_EQ(s.state(), alone.steps().state());
