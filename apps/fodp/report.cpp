@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "flags.h"
+#include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
 #include "study/report.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 struct ReportOptions {
   std::string out = "report.html";
-  std::optional<std::string> compact;
+  std::optional<std::string> compact, markdown;
 
   static auto fields() {
     using Self = ReportOptions;
@@ -20,6 +21,7 @@ struct ReportOptions {
         field("compact", &Self::compact,
               "also write the studies to this directory in little room, to be kept with a project: what tables and figures need, with five "
               "digits and curves of at most 26 points"),
+        field("markdown", &Self::markdown, "also write the studies to this Markdown file, for a document of one's own"),
     };
   }
 };
@@ -52,6 +54,7 @@ int report(const Words& words) {
   if (!flags.parse(words)) return 0;
   check_input(!directories.empty(), "give the directory of a study or of a run; for example: fodp report runs/demo --out demo.html");
   std::vector<nlohmann::ordered_json> sections;
+  std::string markdown;
   Written written;
   for (const std::string& directory : directories) {
     check_input(std::filesystem::is_directory(directory), "{}: there is no such directory", directory);
@@ -66,8 +69,10 @@ int report(const Words& words) {
     written.figures.insert(written.figures.end(), one.figures.begin(), one.figures.end());
     for (const StudyResults& results : all) sections.push_back(study_section(results));
     if (options.compact) write_compact(*options.compact, all);
+    for (const StudyResults& results : all) markdown += study_markdown(results, "figures") + "\n";
   }
   write_page(sections.size() == 1 ? "fodp: " + sections.front().value("title", "") : "fodp report", sections, options.out);
+  if (options.markdown) write_file_atomically(*options.markdown, markdown, "document");
   if (flags.json())
     print_json({{"pages", {options.out}}, {"figures", written.figures}, {"tables", written.tables}});
   else if (!flags.quiet())

@@ -79,7 +79,8 @@ TEST_F(StudyCommand, TheDocumentedStudyWorksAsWritten) {
     ASSERT_EQ(outcome.status, 0) << line << outcome.err;
     out += outcome.out;
   }
-  EXPECT_THAT(out, AllOf(HasSubstr("12 runs, 0 of them recorded"), HasSubstr("| 1 | FO-DP-SGD, beta .8 | 3 |"), HasSubstr("The memory helps at clip norm 1")));
+  EXPECT_THAT(out, AllOf(HasSubstr("12 runs, 0 of them recorded"), HasSubstr("| 1 | FO-DP-SGD, beta .8 | 3 |"),
+                         HasSubstr("The memory helps at clip norm 1")));
   for (const char* file : {"runs/own/records.jsonl", "runs/own/tables/final.csv", "runs/own/tables/final.md", "runs/own/figures/curves.svg",
                            "runs/own/report.html", "own.html"})
     EXPECT_TRUE(std::filesystem::file_size(folder_ / file) > 100) << file;
@@ -92,8 +93,8 @@ TEST_F(StudyCommand, ARecordHasWhatTheInterfaceNames) {
   EXPECT_EQ(result["done"], 4);
   EXPECT_EQ(result["failed"], 0);
   const auto record = nlohmann::json::parse(lines("d/records.jsonl")[0]);
-  for (const char* name : {"method", "test_accuracy", "best_test_accuracy", "epsilon", "seconds", "event", "versions", "data_fingerprint", "machine", "config",
-                           "curve", "study", "run", "status", "key"})
+  for (const char* name : {"method", "test_accuracy", "best_test_accuracy", "epsilon", "seconds", "event", "versions", "data_fingerprint",
+                           "machine", "config", "curve", "study", "run", "status", "key"})
     EXPECT_TRUE(record.contains(name)) << name;
   EXPECT_EQ(record["study"], "own");
   EXPECT_EQ(record["status"], "done");
@@ -101,14 +102,17 @@ TEST_F(StudyCommand, ARecordHasWhatTheInterfaceNames) {
   EXPECT_FALSE(record["insecure"].empty());
   EXPECT_EQ(record["run"]["seed"], record["config"]["init_seed"]);
   ASSERT_EQ(record["curve"].size(), 3u);
-  for (const char* name : {"step", "epoch", "epsilon", "test_accuracy", "test_loss"}) EXPECT_TRUE(record["curve"][2][name].is_number()) << name;
+  for (const char* name : {"step", "epoch", "epsilon", "test_accuracy", "test_loss"})
+    EXPECT_TRUE(record["curve"][2][name].is_number()) << name;
   EXPECT_EQ(record["curve"][2]["test_accuracy"], record["test_accuracy"]);
 }
 
 // The digits of a study are those of `fodp train` with the same options.
 TEST_F(StudyCommand, RunsAreThoseOfTrain) {
   fodp("study own.toml --out d --quiet");
-  const auto run = json("train --method fo-dp-sgd --beta .8 --train-size 1000 --test-size 300 --hidden 8 --sample-rate .1 --epochs 3 --epsilon 3 --init-seed 2 --insecure-seed 2 --threads 2 --quiet");
+  const auto run = json(
+      "train --method fo-dp-sgd --beta .8 --train-size 1000 --test-size 300 --hidden 8 --sample-rate .1 --epochs 3 --epsilon 3 --init-seed "
+      "2 --insecure-seed 2 --threads 2 --quiet");
   bool found = false;
   for (const std::string& line : lines("d/records.jsonl")) {
     const auto record = nlohmann::json::parse(line);
@@ -123,7 +127,8 @@ TEST_F(StudyCommand, RunsAreThoseOfTrain) {
 TEST_F(StudyCommand, AKilledStudyGoesOnAndEndsTheSame) {
   ASSERT_EQ(fodp("study own.toml --out whole --quiet").status, 0);
   for (const char* seconds : {"1.2", "1.9", "2.6"}) {
-    const std::string command = "cd '" + folder_.string() + "' && timeout -s KILL " + seconds + " '" FODP_BINARY_DIR "/fodp' study own.toml --out killed --jobs 1 --quiet >/dev/null 2>&1";
+    const std::string command = "cd '" + folder_.string() + "' && timeout -s KILL " + seconds +
+                                " '" FODP_BINARY_DIR "/fodp' study own.toml --out killed --jobs 1 --quiet >/dev/null 2>&1";
     (void)std::system(command.c_str());
   }
   ASSERT_EQ(fodp("study own.toml --out killed --quiet").status, 0);
@@ -145,7 +150,8 @@ TEST_F(StudyCommand, AKilledStudyGoesOnAndEndsTheSame) {
 }
 
 TEST_F(StudyCommand, ARunThatFailsDoesNotEndTheStudy) {
-  const std::string command = "cd '" + folder_.string() + "' && { '" FODP_BINARY_DIR
+  const std::string command = "cd '" + folder_.string() +
+                              "' && { '" FODP_BINARY_DIR
                               "/fodp' study own.toml --out d --jobs 1 --quiet >out.txt 2>err.txt; echo $? >status.txt; } & "
                               "for i in $(seq 400); do pkill -9 -f -- '--out=d/runnin[g]' && break; sleep .05; done; wait";
   (void)std::system(command.c_str());
@@ -172,7 +178,8 @@ TEST_F(StudyCommand, OtherOptionsAreNotMixedIn) {
 }
 
 TEST_F(StudyCommand, TuningHoldsTrainingRowsOutAndIsReused) {
-  const std::string tune = "[tune]\noption = \"lr\"\nby = [\"method\"]\ngrid = [0.5, 2]\nseeds = [7]\nvalidation = 200\nrecorded = \"rates.json\"\n";
+  const std::string tune =
+      "[tune]\noption = \"lr\"\nby = [\"method\"]\ngrid = [0.5, 2]\nseeds = [7]\nvalidation = 200\nrecorded = \"rates.json\"\n";
   write("own.toml", kStudy + tune);
   const auto result = json("study own.toml --out d --quiet");
   EXPECT_EQ(result["done"], 8);
@@ -230,7 +237,8 @@ TEST_F(StudyCommand, ARunsPageIsItsPrivacyReport) {
   ASSERT_EQ(fodp("train --train-size 1000 --hidden 8 --sample-rate .1 --epochs 3 --epsilon 3 --out run --quiet").status, 0);
   const auto result = json("report run --out run.html");
   EXPECT_EQ(result["pages"][0], "run.html");
-  EXPECT_THAT(content(folder_ / "run.html"), AllOf(HasSubstr("Privacy statement"), HasSubstr("differential privacy"), Not(HasSubstr("src=\"http"))));
+  EXPECT_THAT(content(folder_ / "run.html"),
+              AllOf(HasSubstr("Privacy statement"), HasSubstr("differential privacy"), Not(HasSubstr("src=\"http"))));
   EXPECT_EQ(fodp("report nowhere").status, 2);
   std::filesystem::create_directory(folder_ / "empty");
   EXPECT_THAT(fodp("report empty").err, HasSubstr("neither the directory of a study nor of a finished run"));

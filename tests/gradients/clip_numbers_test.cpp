@@ -194,5 +194,21 @@ TEST(LossChangeThatIsRefused, TheParametersAreRestoredExactly) {
   }
 }
 
+// A user's loss may be a column of a wider tensor, or one number that was expanded: the values are read, not what lies beside them.
+TEST(Losses, NeedNotLieSideBySide) {
+  nn::Linear layer(torch::nn::LinearOptions(1, 2));
+  FlatParameters flat(*layer);
+  const at::Tensor inputs = at::arange(1, 7).to(at::kFloat).view({6, 1});
+  const RowLosses column = [&](const Tensors& x, const at::Tensor&) { return layer->forward(x).square().select(1, 1); };
+  const RowLosses whole = [&](const Tensors& x, const at::Tensor&) { return layer->forward(x).square().select(1, 1).contiguous(); };
+  const RowLosses expanded = [&](const Tensors& x, const at::Tensor&) { return layer->forward(x).square().mean().expand({x.rows()}); };
+  const auto losses = [&](const RowLosses& of) {
+    return TestClipper(*layer, flat, of, {.clip_norm = 1}, 8).insecure_rows({inputs, at::Tensor()}).losses;
+  };
+  EXPECT_EQ(losses(column), losses(whole));
+  const std::vector<double> same = losses(expanded);
+  EXPECT_EQ(same, std::vector<double>(6, same.front()));
+}
+
 }  // namespace
 }  // namespace fodp

@@ -148,6 +148,34 @@ Written write_tables_and_figures(const std::filesystem::path& directory, const s
   return written;
 }
 
+std::string study_markdown(const StudyResults& results, const std::string& figures) {
+  const Study& study = results.study;
+  std::string text = fmt::format("## {}\n\n", study.title);
+  if (!study.asks.empty()) text += fmt::format("{}\n\n", study.asks);
+  if (!study.source.empty()) text += fmt::format("Source: {}. ", study.source);
+  text += fmt::format("To repeat it: `fodp reproduce {} --data-dir DIR`.\n", study.name);
+  const std::vector<Verdict> verdicts = verdicts_of(results);
+  if (!verdicts.empty()) text += "\n| claim | verdict | in our runs |\n|---|---|---|\n";
+  for (const Verdict& verdict : verdicts)
+    text += fmt::format("| {} | **{}** | {} |\n", verdict.claim.text, outcome_text(verdict.outcome), verdict_numbers(verdict));
+  for (const TableSpec& spec : study.tables) {
+    text += fmt::format("\n### {}\n\n", spec.title);
+    if (!spec.note.empty()) text += spec.note + "\n\n";
+    text += table_markdown(make_table(spec, results));
+  }
+  for (const FigureSpec& spec : study.figures) text += fmt::format("\n![{}]({}/{}.svg)\n", spec.title, figures, spec.name);
+  if (study.tuning && !results.choices.empty()) {
+    text += fmt::format("\nTuned {}:", study.tuning->option);
+    for (const Choice& choice : results.choices)
+      text += fmt::format(" {} {}{};", place_text(choice.place), choice.value, choice.at_edge() ? " (edge of the grid)" : "");
+    text.back() = '.';
+    text += "\n";
+  }
+  for (const Json& fact : study_facts(results))
+    text += fmt::format("{}{}: {}. ", fact == study_facts(results).front() ? "\n" : "", text_of(fact[0]), text_of(fact[1]));
+  return text + "\n";
+}
+
 Json study_section(const StudyResults& results) {
   const Study& study = results.study;
   Json section = {{"kind", "study"},

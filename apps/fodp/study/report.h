@@ -18,6 +18,9 @@ struct Written {
 // DIR/tables/*.csv and *.md, DIR/figures/*.svg, for every study of the directory.
 Written write_tables_and_figures(const std::filesystem::path& directory, const std::vector<StudyResults>& all);
 
+// The same as Markdown, for a document of one's own: verdicts, tables, and figures as links into `figures`.
+std::string study_markdown(const StudyResults& results, const std::string& figures);
+
 // A section of the page for a study, and for a run directory of `fodp train`, whose own privacy report it then is. InputError if the
 // directory is neither finished nor whole.
 nlohmann::ordered_json study_section(const StudyResults& results);

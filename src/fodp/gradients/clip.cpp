@@ -257,6 +257,7 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
       check_privacy(!ordinary[i].defined(),
                     "parameter '{}' received an ordinary gradient, which is not clipped per example: use it only inside its fodp::nn layer",
                     parameters_.slices()[i].name);
+    out.losses = out.losses.detach().contiguous();  // a user's loss may be a column of something, or one number expanded
   }
   out.tape.check_covers(parameters_, rows);
   out.elements += out.tape.elements();
