@@ -64,7 +64,7 @@ TEST_F(Completion, OffersWhatTheProgramWithLibTorchTakes) {
   EXPECT_THAT(offered("fodp train --data cifar"), ElementsAre("cifar-10", "cifar-100"));
   EXPECT_THAT(offered("fodp train --update ad"), ElementsAre("adam", "adambc", "adamw"));
   EXPECT_THAT(offered("fodp methods bandm"), ElementsAre("bandmf"));
-  EXPECT_THAT(offered("fodp train --insecure"), ElementsAre("--insecure-seed", "--insecure-diagnostics"));
+  EXPECT_THAT(offered("fodp train --insecure"), ElementsAre("--insecure-validation", "--insecure-seed", "--insecure-diagnostics"));
 }
 
 TEST_F(Completion, OffersEveryOptionThatTheHelpShows) {

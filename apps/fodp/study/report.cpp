@@ -80,7 +80,8 @@ Json tuning_table(const StudyResults& results) {
   table["rows"] = Json::array();
   for (const Choice& choice : results.choices) {
     std::string tried;
-    for (const auto& [value, score] : choice.scores) tried += fmt::format("{}{}: {:.4f}", tried.empty() ? "" : ", ", value, score);
+    for (const auto& [value, score] : choice.scores)
+      tried += fmt::format("{}{}: {}", tried.empty() ? "" : ", ", value, std::isfinite(score) ? fmt::format("{:.4f}", score) : "failed");
     table["rows"].push_back({place_text(choice.place), choice.value + (choice.at_edge() ? " (edge of the grid)" : ""), tried});
   }
   return table;

@@ -1,6 +1,7 @@
 #include "study/results.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "fodp/base/atomic_file.h"
@@ -56,7 +57,7 @@ Json choices_json(const std::vector<Choice>& choices) {
   Json list = Json::array();
   for (const Choice& choice : choices) {
     Json scores = Json::array();
-    for (const auto& [value, score] : choice.scores) scores.push_back(Json::array({value, score}));
+    for (const auto& [value, score] : choice.scores) scores.push_back(Json::array({value, std::isfinite(score) ? Json(score) : Json()}));
     list.push_back({{"key", choice.key}, {"place", choice.place}, {"value", choice.value}, {"scores", scores}});
   }
   return list;
@@ -67,7 +68,8 @@ std::vector<Choice> choices_from_json(const Json& json, const std::string& where
   try {
     for (const Json& item : json) {
       Choice choice{.place = item.at("place").get<Place>(), .value = item.at("value"), .scores = {}, .key = item.at("key")};
-      for (const Json& score : item.at("scores")) choice.scores.emplace_back(score.at(0), score.at(1));
+      for (const Json& score : item.at("scores"))
+        choice.scores.emplace_back(score.at(0), score.at(1).is_null() ? -INFINITY : score.at(1).get<double>());
       check_input(!choice.scores.empty(), "{}: a choice without scores", where);
       choices.push_back(std::move(choice));
     }

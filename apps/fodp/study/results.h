@@ -17,7 +17,8 @@
 
 namespace fodp::app {
 
-// What tuning chose at a place, and the mean accuracy on held-out rows of every value that was tried.
+// What tuning chose at a place, and the mean accuracy on held-out rows of every value that was tried; minus infinity for one whose runs
+// failed.
 struct Choice {
   Place place;
   std::string value;

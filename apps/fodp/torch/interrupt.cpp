@@ -10,6 +10,7 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 volatile std::sig_atomic_t on_terminal = 0;
+const char* volatile said = "";
 
 void say(std::string_view text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());  // it may be closed; nothing depends on it
@@ -24,14 +25,15 @@ void on_signal(int) {
   sigaction(SIGINT, &standard, nullptr);
   sigaction(SIGTERM, &standard, nullptr);
   if (on_terminal) say("\r\033[K");  // the progress line
-  say("stopping after this step; press Ctrl-C again to stop at once\n");
+  say(said);
   errno = error;
 }
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(const char* answer) {
   interrupted = 0;
+  said = answer;
   on_terminal = isatty(STDERR_FILENO);
   struct sigaction ours {};
   ours.sa_handler = on_signal;

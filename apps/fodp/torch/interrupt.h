@@ -11,7 +11,8 @@ inline constexpr int kInterruptedStatus = 130;  // what shells give for a progra
 // While it lives, the first signal is only remembered. At most one at a time.
 class Interrupt {
  public:
-  Interrupt();
+  // `answer` is printed at the first signal; it must outlive this.
+  explicit Interrupt(const char* answer = "stopping after this step; press Ctrl-C again to stop at once\n");
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;

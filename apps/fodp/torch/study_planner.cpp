@@ -41,7 +41,7 @@ Words words_of(const Options& options, const std::optional<std::string>& data_di
       words.push_back("--" + name + "=" + text);
     }
   }
-  if (data_dir && options.contains("data") && options.at("data") != "fashion-mnist") words.push_back("--data-dir=" + *data_dir);
+  if (data_dir) words.push_back("--data-dir=" + *data_dir);
   return words;
 }
 
@@ -86,11 +86,18 @@ std::string run_text(const StudyRun& run) {
 
 }  // namespace
 
+// The folder that was given, unless the data are found without it only, as an installed data set is.
+std::optional<std::string> StudyPlanner::folder_of(const std::string& data) {
+  const auto known = folders_.find(data);
+  if (known != folders_.end()) return known->second;
+  const bool elsewhere = data_dir_ && !sizes_from_headers({.data = data, .data_dir = data_dir_}) && sizes_from_headers({.data = data});
+  return folders_[data] = elsewhere ? std::nullopt : data_dir_;
+}
+
 std::string StudyPlanner::fingerprint(const std::string& data, bool dry_run) {
   const auto known = fingerprints_.find(data);
   if (known != fingerprints_.end()) return known->second;
-  DataOptions options{.data = data};
-  if (data != "fashion-mnist") options.data_dir = data_dir_;
+  const DataOptions options{.data = data, .data_dir = folder_of(data)};
   if (dry_run && !sizes_from_headers(options)) return "";
   return fingerprints_[data] = load_dataset(options).fingerprint;
 }
@@ -102,7 +109,8 @@ PlannedRun StudyPlanner::plan(const Study& study, const StudyRun& run, bool dry_
   auto found = planned_.find(without_seeds);
   if (found == planned_.end()) try {
       TrainFlags line("train", "", "");
-      line.flags.parse(words_of(without_seeds, data_dir_));
+      line.flags.parse(words_of(without_seeds, {}));
+      line.options.data.data_dir = folder_of(line.options.data.data);
       const Plan plan = make_plan(line.options, announced_sizes(line.options.data));
       PlannedRun planned{.run = run, .config = config_json(plan)};
       Record options = deciding_options(plan, planned.config);
@@ -156,8 +164,8 @@ void StudyPlanner::check_read(const Study& study, const std::vector<PlannedRun>&
       for (const auto& item : value.options) check(item.first, "axes." + axis.name);
 }
 
-std::vector<std::string> StudyPlanner::words(const PlannedRun& run, const std::string& out) const {
-  Words words = words_of(run.run.options, data_dir_);
+std::vector<std::string> StudyPlanner::words(const PlannedRun& run, const std::string& out) {
+  Words words = words_of(run.run.options, folder_of(run.config["data"]));
   words.insert(words.begin(), {"fodp", "train"});
   words.insert(words.end(), {"--out=" + out, "--threads=1", "--quiet"});
   return words;

@@ -23,7 +23,7 @@ struct PlannedRun {
 
 class StudyPlanner {
  public:
-  StudyPlanner(std::optional<std::string> data_dir, std::int64_t jobs) : data_dir_(std::move(data_dir)), jobs_(jobs) {}
+  explicit StudyPlanner(std::optional<std::string> data_dir) : data_dir_(std::move(data_dir)) {}
 
   // InputError, naming the study's file and the run, for options that cannot be trained with; and if the data are not found, unless
   // `dry_run`.
@@ -34,13 +34,14 @@ class StudyPlanner {
   static void check_read(const Study& study, const std::vector<PlannedRun>& runs);
 
   // The words that train it into this directory.
-  std::vector<std::string> words(const PlannedRun& run, const std::string& out) const;
+  std::vector<std::string> words(const PlannedRun& run, const std::string& out);
 
  private:
+  std::optional<std::string> folder_of(const std::string& data);
   std::string fingerprint(const std::string& data, bool dry_run);
 
   std::optional<std::string> data_dir_;
-  std::int64_t jobs_;
+  std::map<std::string, std::optional<std::string>> folders_;
   std::map<std::string, std::string> fingerprints_;
   std::map<Options, PlannedRun> planned_;  // by the options without seeds, which decide nothing else
 };

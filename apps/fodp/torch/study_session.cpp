@@ -96,7 +96,7 @@ std::vector<Choice> recorded_choices(const std::filesystem::path& file, const ch
 }  // namespace
 
 StudySession::StudySession(const std::vector<std::filesystem::path>& files, const StudyOptions& options, bool quiet)
-    : options_(options), quiet_(quiet), directory_(options.out.value()), planner_(options.data_dir, options.jobs.value_or(0)) {
+    : options_(options), quiet_(quiet), directory_(options.out.value()), planner_(options.data_dir) {
   bool figures = false;
   for (const std::filesystem::path& file : files) {
     Part part{.study = read_study(file, options.quick), .full = read_study(file)};
@@ -198,8 +198,7 @@ double StudySession::expected_seconds(const Part& part, const PlannedRun& run) c
       ++count;
     }
   if (count > 0) return sum / count;
-  const double all = run.config.value("steps", 0.0), here = all;
-  return part.study.seconds_per_run && !options_.quick ? *part.study.seconds_per_run : all > 0 ? run.work * here / all : run.work;
+  return part.study.seconds_per_run && !options_.quick ? *part.study.seconds_per_run : run.work;
 }
 
 StudySession::Count StudySession::count() const {
@@ -251,7 +250,7 @@ void StudySession::finish(const Job& job, int status) {
 
 bool StudySession::train(const std::vector<Job>& jobs) {
   std::filesystem::create_directories(directory_ / "running");
-  const Interrupt interrupt;
+  const Interrupt interrupt("stopping; runs that have not ended are done again next time\n");
   RunPool pool(own_folder() / "fodp-torch", static_cast<std::size_t>(jobs_at_once()));
   double left = 0;
   for (const Job& job : jobs) left += expected_seconds(*job.part, *job.run);

@@ -126,7 +126,7 @@ std::optional<Mechanism::InsecureParts> SpectralMechanism::insecure_parts() cons
                        .noise_memory = NAN,
                        .noise = NAN,
                        .memory_depth = depth,
-                       .memory_ratio = std::sqrt(squared / released_squared_)};
+                       .memory_ratio = squared > 0 ? std::sqrt(squared / released_squared_) : 0};
 }
 
 void SpectralMechanism::state(StateVisitor& visit) {

@@ -18,7 +18,10 @@ std::string line(std::string_view name, std::string_view text) {
   std::size_t column = kIndent - 1;
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find(' ', start), text.size());
-    if (column + 1 + (end - start) > kWidth) out += "\n" + std::string(kIndent - 1, ' '), column = kIndent - 1;
+    if (column + 1 + (end - start) > kWidth) {
+      out.append("\n").append(kIndent - 1, ' ');
+      column = kIndent - 1;
+    }
     out += " ";
     out += text.substr(start, end - start);
     column += 1 + (end - start);
