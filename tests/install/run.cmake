@@ -16,6 +16,7 @@ if(EXISTS ${stage}/prefix/include/fodp/gradients/guards.h OR NOT EXISTS ${stage}
 endif()
 run(${stage}/prefix/bin/fodp account --sample-rate .01 --noise-multiplier 1 --steps 100 --delta 1e-5)
 run(${stage}/prefix/bin/fodp methods)
+run(${stage}/prefix/bin/fodp reproduce kernels --out ${stage}/kernels)  # the shipped studies and the parts of the page are found
 foreach(page man/man1/fodp.1 man/man1/fodp-train.1 bash-completion/completions/fodp zsh/site-functions/_fodp fish/vendor_completions.d/fodp.fish)
   if(NOT EXISTS ${stage}/prefix/share/${page})
     message(FATAL_ERROR "share/${page} is not installed")

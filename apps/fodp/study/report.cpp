@@ -55,6 +55,7 @@ Json study_facts(const StudyResults& results) {
   const auto done = std::ranges::count_if(results.runs, [](const RunResult& run) { return run.done(); });
   const auto failed = std::ranges::count_if(results.runs, [](const RunResult& run) { return run.record && !run.done(); });
   Json facts = Json::array();
+  if (results.runs.empty()) return facts;  // all of it follows from formulas
   facts.push_back(pair(
       "Runs", fmt::format("{} done, {} failed, {} missing", done, failed, static_cast<std::int64_t>(results.runs.size()) - done - failed)));
   if (results.quick) facts.push_back(pair("Quick", "fewer seeds and less training than the study asks for: numbers are not its result"));
@@ -172,9 +173,10 @@ std::string study_markdown(const StudyResults& results, const std::string& figur
     text.back() = '.';
     text += "\n";
   }
+  std::string facts;
   for (const Json& fact : study_facts(results))
-    text += fmt::format("{}{}: {}. ", fact == study_facts(results).front() ? "\n" : "", text_of(fact[0]), text_of(fact[1]));
-  return text + "\n";
+    facts += fmt::format("{}{}: {}.", facts.empty() ? "\n" : " ", text_of(fact[0]), text_of(fact[1]));
+  return text + facts + "\n";
 }
 
 Json study_section(const StudyResults& results) {

@@ -38,7 +38,7 @@ nlohmann::ordered_json result_json(const StudySession& session, const Written& w
 void print_results(const StudySession& session, const std::string& directory) {
   for (const StudyResults& results : session.results()) {
     fmt::print("\n# {}\n", results.study.title);
-    if (!results.secure) fmt::print("Fixed seeds: repeatable to the bit, NOT PRIVATE.\n");
+    if (!results.secure && !results.runs.empty()) fmt::print("Fixed seeds: repeatable to the bit, NOT PRIVATE.\n");
     for (const TableSpec& spec : results.study.tables) fmt::print("\n{}\n\n{}", spec.title, table_markdown(make_table(spec, results)));
     for (const Verdict& verdict : verdicts_of(results))
       print_text(fmt::format("\n{}: {}\n  {}\n", outcome_text(verdict.outcome), verdict.claim.text, verdict_numbers(verdict)));
