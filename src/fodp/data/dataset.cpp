@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "fodp/base/check.h"
+#include "fodp/base/wide.h"
 
 namespace fodp {
 
@@ -38,6 +39,14 @@ void Examples::check_rows(std::span<const std::int64_t> rows) const {
   for (std::int64_t row : rows) check_input(row >= 0 && row < size(), "{}: row {}: must be in [0, {}]", format_->name, row, size() - 1);
 }
 
+namespace {
+
+FODP_WIDE void look_up(const std::uint8_t* from, const float* values, float* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = values[from[i]];
+}
+
+}  // namespace
+
 at::Tensor Examples::inputs(std::span<const std::int64_t> rows) const {
   check_rows(rows);
   const auto count = static_cast<std::int64_t>(rows.size());
@@ -47,7 +56,7 @@ at::Tensor Examples::inputs(std::span<const std::int64_t> rows) const {
   for (std::int64_t row : rows) {
     const std::uint8_t* from = pixels_.data() + row * format_->features();
     for (const auto& normalised : lookup_) {
-      for (std::int64_t i = 0; i < plane; ++i) to[i] = normalised[from[i]];
+      look_up(from, normalised.data(), to, plane);
       from += plane;
       to += plane;
     }

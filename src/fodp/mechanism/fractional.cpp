@@ -56,10 +56,7 @@ void FractionalMechanism::block(const Block& block, std::span<float> released) {
   const double beta = this->beta();
   if (beta < 1) {
     std::vector<double> blend(released.size(), 0.0);
-    for (std::size_t j = 1; j <= past_.size(); ++j) {
-      const float* release = memory_->at_lag(static_cast<std::int64_t>(j)).data() + block.begin;
-      for (std::size_t i = 0; i < blend.size(); ++i) blend[i] += past_[j - 1] * release[i];
-    }
+    if (!past_.empty()) memory_->add_blend(past_, block.begin, blend);
     for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(beta * block.values[i] + blend[i]);
   } else {
     for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(block.values[i]);

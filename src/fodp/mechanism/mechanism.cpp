@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fodp/base/check.h"
+#include "fodp/base/wide.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
@@ -120,6 +121,14 @@ Mechanism::Opening::~Opening() { mechanism_.open_ = false; }
 
 std::int64_t Mechanism::Opening::blocks() const { return (sum_.size() + kNoiseBlock - 1) / kNoiseBlock; }
 
+namespace {
+
+FODP_WIDE void add_on_lattice(const std::int64_t* sum, const std::int64_t* noise, double unit, double* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(sum[i] + noise[i]) * unit;
+}
+
+}  // namespace
+
 void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
   check_privacy(values_ != nullptr, "this release was closed already");
   check_input(first >= 0 && last <= blocks(), "blocks [{}, {}) of a release: it has {}", first, last, blocks());
@@ -132,9 +141,9 @@ void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
     drawn.resize(count);
     values.resize(count);
     mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), scale_, sum_.grid(), drawn);
-    for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(sum_.rows_.lattice[begin + i] + drawn[i]) * unit;
-    for (std::int64_t i = 0; noised_sum_ && i < count; ++i)
-      (*noised_sum_)[begin + i] = static_cast<double>(sum_.rows_.lattice[begin + i] + drawn[i]) * sum_.grid();
+    const std::int64_t* sum = sum_.rows_.lattice.data() + begin;
+    add_on_lattice(sum, drawn.data(), unit, values.data(), count);
+    if (noised_sum_) add_on_lattice(sum, drawn.data(), sum_.grid(), noised_sum_->data() + begin, count);
     if (mechanism_.insecure_noise()) {
       insecure.resize(count);
       for (std::int64_t i = 0; i < count; ++i) insecure[i] = static_cast<double>(drawn[i]) * unit;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fodp/base/wide.h"
+
 namespace fodp {
 namespace {
 
-double inner_product(const float* a, const float* b, std::size_t count) {
+FODP_WIDE double inner_product(const float* a, const float* b, std::size_t count) {
   constexpr std::size_t kLanes = 8;  // independent chains, in a fixed order: the same sum on every machine
   double sums[kLanes] = {};
   std::size_t i = 0;
@@ -14,6 +16,14 @@ double inner_product(const float* a, const float* b, std::size_t count) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += static_cast<double>(a[i + lane]) * b[i + lane];
   for (; i < count; ++i) sums[0] += static_cast<double>(a[i]) * b[i];
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+FODP_WIDE void add_scaled(double weight, const float* values, double* total, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) total[i] += weight * values[i];
+}
+
+FODP_WIDE void move_towards(const float* values, double share, float* trend, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) trend[i] = static_cast<float>(share * values[i] + (1 - share) * trend[i]);
 }
 
 }  // namespace
@@ -44,6 +54,14 @@ double Memory::blend_with_trend(std::span<const double> weights) const {
   double product = 0;
   for (std::size_t j = 1; j <= weights.size(); ++j) product += weights[j - 1] * with_trend_[slot_of_lag(j)];
   return product;
+}
+
+void Memory::add_blend(std::span<const double> weights, std::int64_t begin, std::span<double> total) const {
+  constexpr std::size_t kPiece = 1024;  // stays in the nearest cache while all lags are added to it
+  for (std::size_t start = 0; start < total.size(); start += kPiece)
+    for (std::size_t j = 1; j <= weights.size(); ++j)
+      add_scaled(weights[j - 1], at_lag(static_cast<std::int64_t>(j)).data() + begin + start, total.data() + start,
+                 std::min(kPiece, total.size() - start));
 }
 
 double effective_depth(std::span<const double> weights) {
@@ -84,8 +102,7 @@ Memory::Products Memory::insert(std::int64_t begin, std::span<const float> value
     float* trend = trend_.data() + begin;
     if (started_) {
       products.with_trend = inner_product(values.data(), trend, values.size());
-      const double gamma = *gamma_;
-      for (std::size_t i = 0; i < values.size(); ++i) trend[i] = static_cast<float>(gamma * values[i] + (1 - gamma) * trend[i]);
+      move_towards(values.data(), *gamma_, trend, values.size());
     } else {
       std::copy(values.begin(), values.end(), trend);
     }

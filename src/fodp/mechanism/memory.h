@@ -25,6 +25,9 @@ class Memory {
   std::int64_t lags() const { return lags_; }           // K_t - 1
   std::span<const float> at_lag(std::int64_t j) const;  // S_{t-j}, j = 1..lags()
 
+  // Adds weights[j-1]*S_{t-j} of the coordinates from `begin` on to `total`, for every lag j that has a weight.
+  void add_blend(std::span<const double> weights, std::int64_t begin, std::span<double> total) const;
+
   // From the products alone.
   double trend_norm() const { return std::sqrt(trend_squared_); }
   double distance_to_trend(std::int64_t j) const;                  // |S_{t-j} - m|

@@ -94,10 +94,7 @@ void SpectralMechanism::block(const Block& block, std::span<float> released) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const std::int64_t from = std::max(begin, layers_[l].begin), to = std::min(end, layers_[l].end);
     if (from >= to) continue;
-    for (std::size_t j = 1; j <= past_[l].size(); ++j) {
-      const std::span<const float> release = memories_[l].at_lag(static_cast<std::int64_t>(j));
-      for (std::int64_t k = from; k < to; ++k) values[k - begin] += past_[l][j - 1] * release[k - layers_[l].begin];
-    }
+    if (!past_[l].empty()) memories_[l].add_blend(past_[l], from - layers_[l].begin, values.subspan(from - begin, to - from));
     for (std::int64_t k = from; k < to; ++k) released[k - begin] = static_cast<float>(values[k - begin]);
     if (remembers()) products_[block.index][l] = memories_[l].insert(from - layers_[l].begin, released.subspan(from - begin, to - from));
   }

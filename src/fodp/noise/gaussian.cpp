@@ -13,6 +13,16 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define FODP_AVX __attribute__((target("avx")))
+#define FODP_AVX512 __attribute__((target("avx512f,avx512dq")))
+#if !defined(__AVX512F__)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are SLEEF's
+struct Sleef___m512d_2 {
+  __m512d x, y;
+};
+extern "C" FODP_AVX512 __m512d Sleef_cinz_logd8_u10avx512fnofma(__m512d);
+extern "C" FODP_AVX512 Sleef___m512d_2 Sleef_cinz_sincospid8_u05avx512fnofma(__m512d);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+#endif
 #if !defined(__AVX__)
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are SLEEF's
 struct Sleef___m256d_2 {
@@ -113,13 +123,42 @@ FODP_AVX void four_lanes(const std::uint64_t* words, double* normals, std::size_
   one_lane(words, normals, i, size);
 }
 
+// GCC 12 warns of its own AVX-512 functions, which leave a register that they overwrite as it was.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+FODP_AVX512 void eight_lanes(const std::uint64_t* words, double* normals, std::size_t size) {
+  const __m512i angle_bits = _mm512_set1_epi64(static_cast<long long>(kAngleBits)),
+                fine_bits = _mm512_set1_epi64(static_cast<long long>(kFineBits));
+  const __m512d half = _mm512_set1_pd(.5);
+  std::size_t i = 0;
+  for (; i + 16 <= size; i += 16) {
+    const __m512i first = _mm512_loadu_si512(words + i), second = _mm512_loadu_si512(words + i + 8);
+    const __m512i radius_words = _mm512_unpacklo_epi64(first, second), angle_words = _mm512_unpackhi_epi64(first, second);
+    const __m512d fine =
+        _mm512_mul_pd(_mm512_add_pd(_mm512_cvtepu64_pd(_mm512_and_si512(angle_words, fine_bits)), half), _mm512_set1_pd(0x1p-11));
+    const __m512d uniform = _mm512_mul_pd(_mm512_add_pd(_mm512_cvtepu64_pd(radius_words), fine), _mm512_set1_pd(0x1p-64));
+    const __m512d half_turns = _mm512_mul_pd(_mm512_cvtepu64_pd(_mm512_and_si512(angle_words, angle_bits)), _mm512_set1_pd(0x1p-63));
+    const __m512d radius = _mm512_sqrt_pd(_mm512_mul_pd(_mm512_set1_pd(-2), Sleef_cinz_logd8_u10avx512fnofma(uniform)));
+    const auto [sine, cosine] = Sleef_cinz_sincospid8_u05avx512fnofma(half_turns);
+    const __m512d x = _mm512_mul_pd(radius, cosine), y = _mm512_mul_pd(radius, sine);
+    _mm512_storeu_pd(normals + i, _mm512_unpacklo_pd(x, y));
+    _mm512_storeu_pd(normals + i + 8, _mm512_unpackhi_pd(x, y));
+  }
+  one_lane(words, normals, i, size);
+}
+
+#pragma GCC diagnostic pop
+
 #endif
 
 }  // namespace
 
 int widest_lanes() {
 #if defined(__x86_64__)
-  static const int lanes = __builtin_cpu_supports("avx") ? 4 : 2;
+  static const int lanes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? 8
+                           : __builtin_cpu_supports("avx")                                         ? 4
+                                                                                                   : 2;
   return lanes;
 #else
   return 1;
@@ -133,9 +172,10 @@ void normals_from_words(std::span<const std::uint64_t> words, std::span<double> 
 void normals_from_words(std::span<const std::uint64_t> words, std::span<double> normals, int lanes) {
   check_input(words.size() == normals.size() && words.size() % 2 == 0, "normals: {} from {} words: must be equal and even", normals.size(),
               words.size());
-  check_input((lanes == 1 || lanes == 2 || lanes == 4) && lanes <= widest_lanes(), "normals: {} lanes: must be 1, 2 or 4, at most {} here",
-              lanes, widest_lanes());
+  check_input((lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8) && lanes <= widest_lanes(),
+              "normals: {} lanes: must be 1, 2, 4 or 8, at most {} here", lanes, widest_lanes());
 #if defined(__x86_64__)
+  if (lanes == 8) return eight_lanes(words.data(), normals.data(), words.size());
   if (lanes == 4) return four_lanes(words.data(), normals.data(), words.size());
   if (lanes == 2) return two_lanes(words.data(), normals.data(), words.size());
 #endif

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "fodp/base/check.h"
+#include "fodp/base/wide.h"
 #include "fodp/noise/gaussian.h"
 
 static_assert(FLT_EVAL_METHOD == 0, "double must be computed as double");
@@ -26,6 +27,21 @@ constexpr double kToInteger = 0x1.8p52;
 // The nearest integer, ties to even, for |x| < 2^51. Compilers turn this form into vector code that needs no AVX-512 conversion.
 inline std::int64_t round_to_integer(double x) {
   return std::bit_cast<std::int64_t>(x + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
+}
+
+FODP_WIDE void add_rounded(const float* values, double inverse, std::int64_t* total, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) total[i] += round_to_integer(static_cast<double>(values[i]) * inverse);
+}
+
+FODP_WIDE void round_scaled(const double* values, double scale, std::int64_t* rounded, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) rounded[i] = round_to_integer(values[i] * scale);
+}
+
+// Whether every magnitude is below the limit. The comparison is false for infinity and for NaN.
+FODP_WIDE bool all_below(const float* values, float limit, std::size_t count) {
+  std::int32_t too_large = 0;
+  for (std::size_t i = 0; i < count; ++i) too_large |= !(std::abs(values[i]) < limit);
+  return !too_large;
 }
 
 // The inverse of the grid. The grid is a power of two, so that multiplying by the inverse divides exactly.
@@ -82,15 +98,13 @@ double scalar_grid(double sensitivity) { return lattice_grid(sensitivity, 1) * 0
 void add_to_lattice(std::span<const float> values, double grid, std::span<std::int64_t> total) {
   check_input(values.size() == total.size(), "lattice: {} values for a sum of {}: must be equal", values.size(), total.size());
   const double inverse = inverse_of(grid);
-  // All values are checked before any is added, so that a refusal leaves the sum as it was. The comparison is false for infinity and for
-  // NaN.
+  // All values are checked before any is added, so that a refusal leaves the sum as it was.
   const double largest = kLatticeLimit * grid;
   const float limit = largest > FLT_MAX ? std::numeric_limits<float>::infinity() : static_cast<float>(largest);
-  std::int32_t too_large = 0;
-  for (const float value : values) too_large |= !(std::abs(value) < limit);
   // The message names neither the coordinate nor its value, which would say something about the data.
-  check_fault(!too_large, "lattice: a coordinate of the clipped sum is not finite or not below {} in magnitude", largest);
-  for (std::size_t i = 0; i < values.size(); ++i) total[i] += round_to_integer(static_cast<double>(values[i]) * inverse);
+  check_fault(all_below(values.data(), limit, values.size()),
+              "lattice: a coordinate of the clipped sum is not finite or not below {} in magnitude", largest);
+  add_rounded(values.data(), inverse, total.data(), values.size());
 }
 
 namespace {
@@ -126,8 +140,7 @@ void draw_normals(const RandomStream& stream, std::uint64_t index, std::uint32_t
 
 void round_to_lattice(std::span<const double> normals, double scale, double grid, std::span<std::int64_t> noise) {
   check_input(normals.size() == noise.size(), "noise: {} normals for {} coordinates: must be equal", normals.size(), noise.size());
-  const double deviation = deviation_of(scale, grid);
-  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = round_to_integer(normals[i] * deviation);
+  round_scaled(normals.data(), deviation_of(scale, grid), noise.data(), noise.size());
 }
 
 void draw_lattice_noise(const RandomStream& stream, std::uint64_t index, std::uint32_t block, double scale, double grid,
