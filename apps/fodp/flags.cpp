@@ -68,6 +68,14 @@ void Flags::values(std::string_view name, std::vector<std::string> list) {
     if (option.name == name) option.values = list;
 }
 
+void Flags::describe(std::string_view name, std::optional<std::string> help) {
+  const auto option = std::ranges::find(text_.options, name, &OptionText::name);
+  if (help)
+    option->help = std::move(*help);
+  else
+    text_.options.erase(option);
+}
+
 void Flags::repeatable(std::string_view name) {
   app_.get_option("--" + std::string(name))->join();  // one a line
   repeatable_.emplace(name);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ class Flags {
 
   // All that the option of this name can be, where its type does not say it; for completion.
   void values(std::string_view name, std::vector<std::string> list);
+
+  // What an option that several commands share means for this one. Without a text the help leaves it out.
+  void describe(std::string_view name, std::optional<std::string> help);
 
   // The option of this name takes the name of a file and may be given several times, or as a list in a config file.
   void repeatable(std::string_view name);

@@ -53,6 +53,13 @@ TEST_F(AuditCommand, RefusesWhatItHasNoUseFor) {
   }
 }
 
+TEST_F(Commands, AnAuditsHelpShowsOnlyWhatItTakes) {
+  const std::string help = fodp("audit --help").out;
+  for (const char* name : {"--resume", "--dry-run", "--save ", "--checkpoint-every", "--eval-every", "--test-size", "--spent"})
+    EXPECT_EQ(help.find(name), std::string::npos) << name;
+  EXPECT_THAT(help, AllOf(HasSubstr("--canaries"), HasSubstr("--method"), HasSubstr("audit.json")));
+}
+
 // It needs no data.
 TEST_F(Commands, AnAuditsSelfTestFindsEveryFaultAndPassesASoundRun) {
   const auto result = json("audit --self-test --quiet");

@@ -125,6 +125,16 @@ TEST_F(ResumedRuns, VerifyFindsWhatWasChanged) {
   auto fewer = nlohmann::json::parse(whole);
   fewer["event"][0]["count"] = 1;
   EXPECT_THAT(problem_with("summary.json", fewer.dump()), HasSubstr("its own events"));
+  auto lonely = nlohmann::json::parse(whole);
+  lonely["group_epsilon"]["5"] = lonely["group_epsilon"]["5"].get<double>() * .99;
+  EXPECT_THAT(problem_with("summary.json", lonely.dump()), HasSubstr("with 5 rows"));
+  auto ambitious = nlohmann::json::parse(whole);
+  ambitious["planned_epsilon"] = ambitious["epsilon"].get<double>() * 1.01;
+  EXPECT_THAT(problem_with("summary.json", ambitious.dump()), HasSubstr("planned epsilon"));
+  auto cheap_model = nlohmann::json::parse(content(folder_ / "run/model.json"));
+  cheap_model["events"][0]["count"] = 1;
+  EXPECT_THAT(problem_with("model.json", cheap_model.dump()), HasSubstr("'events'"));
+  EXPECT_THAT(problem_with("model.json", "{"), HasSubstr("model.json"));
   std::filesystem::remove(folder_ / "run/summary.json");  // as a kill at the very end leaves it
   EXPECT_EQ(json("verify run")["valid"], true);
   EXPECT_THAT(problem_with("statement.txt", "Guarantee (0.1, 1e-9)-differential privacy"), HasSubstr("the ledger's"));

@@ -17,6 +17,9 @@
 namespace fodp::app {
 namespace {
 
+// Options of a training that an audit has no use for.
+constexpr const char* kRefused[] = {"resume", "dry-run", "save", "checkpoint-every", "eval-every", "test-size", "spent"};
+
 struct AuditFlags : TrainFlags {
   AuditFlags()
       : TrainFlags(
@@ -28,6 +31,8 @@ struct AuditFlags : TrainFlags {
             "fodp audit --method fo-dp-sgd --data fashion-mnist --epsilon 3 --out audits/demo") {
     flags.add("Audit", asked);
     flags.add("Audit", self);
+    for (const char* name : kRefused) flags.describe(name, std::nullopt);
+    flags.describe("out", "write the report to this directory: audit.txt to read, audit.json for programs");
   }
 
   struct Self {
@@ -120,9 +125,9 @@ int self_test(const Flags& flags) {
 }
 
 void check_options(const AuditFlags& line) {
-  for (const char* name : {"resume", "dry-run", "save", "checkpoint-every", "eval-every", "test-size"})
-    check_input(!line.flags.given(name), "--{}: an audit trains to look at the training, and has no use for it", name);
-  check_input(line.options.run.spent.names.empty(), "--spent: an audit looks at one run; leave it out");
+  for (const char* name : kRefused)
+    check_input(!line.flags.given(name), "--{}: an audit looks at one training from its start, and has no use for it", name);
+  check_input(line.options.run.spent.names.empty(), "--spent: an audit looks at one run; leave it out");  // of a config.json
 }
 
 }  // namespace

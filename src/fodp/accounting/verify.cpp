@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fodp/accounting/group_privacy.h"
 #include "fodp/accounting/ledger_file.h"
 #include "fodp/accounting/run_file.h"
 #include "fodp/base/check.h"
@@ -83,9 +84,40 @@ class Check {
       expect((fingerprint.is_null() ? "" : fingerprint.get<std::string>()) == header.data_fingerprint,
              "the summary and the ledger are of runs on different data");
     }
+    compare_other_claims(summary, claimed);
     compare_model(summary.at("model_sha256"));
+    if (exists("model.pt")) guarded("model.json", [&] { compare_model_json(summary); });
     compare_statement("the summary's", claimed, summary.at("delta").get<double>());
     if (std::isfinite(claimed)) compare_events(claimed);
+  }
+
+  // What the summary says of the whole plan and of people with several rows. Their bound is the best one that the events allow; a run may
+  // claim more.
+  void compare_other_claims(const nlohmann::json& summary, double claimed) {
+    const double planned = number_or_inf(summary.at("planned_epsilon"));
+    expect(planned <= claimed * (1 + 1e-9), "the summary's planned epsilon {} is above the {} that it guarantees", planned, claimed);
+    if (!ledger_ || !summary.contains("group_epsilon")) return;
+    for (const auto& [rows, value] : summary["group_epsilon"].items()) {
+      const double least = group_epsilon(ledger_->guaranteed(), ledger_->header.delta, nlohmann::json::parse(rows).get<std::int64_t>());
+      expect(number_or_inf(value) >= least * (1 - 1e-9),
+             "the summary claims epsilon {} for a person with {} rows; the events of the ledger give {}", value.dump(), rows, least);
+    }
+  }
+
+  // Whoever starts from model.pt is told by model.json what it cost.
+  void compare_model_json(const nlohmann::json& summary) {
+    expect(exists("model.json"), "model.json is missing: whoever starts from model.pt would not be told what it cost");
+    if (!exists("model.json")) return;
+    std::ifstream stream(directory_ / "model.json");
+    const nlohmann::json model = nlohmann::json::parse(stream);
+    for (const auto& [here, there] : {std::pair{"events", "event"},
+                                      {"private", "private"},
+                                      {"run", "run"},
+                                      {"insecure", "insecure"},
+                                      {"earlier", "earlier"},
+                                      {"own_events", "own_events"}})
+      expect(model.value(here, nlohmann::json()) == summary.value(there, nlohmann::json()),
+             "model.json: '{}' is not what the summary has under '{}'", here, there);
   }
 
   void compare_events(double claimed) {
