@@ -57,6 +57,19 @@ TEST_F(MadeUp, ATableHasMeansIntervalsAndPairedDifferences) {
   EXPECT_THAT(table_markdown(table), HasSubstr("| noise | FO | 3 | 0.4100 |"));
 }
 
+TEST_F(MadeUp, WhatAPublicationReportsStandsBesideIt) {
+  const StudyResults made = results(.1);
+  TableSpec spec = made.study.tables.front();
+  spec.reported["noise, FO"] = .3654;
+  const Table table = make_table(spec, made);
+  EXPECT_THAT(table_markdown(table), AllOf(HasSubstr("| 95% interval | reported |"), HasSubstr("| 0.3654 |")));
+  EXPECT_THAT(table_csv(table), AllOf(HasSubstr(",reported\n"), HasSubstr(",0.3654\nepsilon,")));
+  EXPECT_EQ(table_json(table)["rows"][0].size(), table_json(table)["columns"].size());
+  const std::string with =
+      std::string(kStudy) + "[[tables]]\nname = \"more\"\nrows = [\"budget\", \"method\"]\n[tables.reported]\n\"noise, FO\" = 1\n";
+  EXPECT_EQ(read_study(folder_.write("with.toml", with)).tables.back().reported.at("noise, FO"), 1);
+}
+
 TEST_F(MadeUp, RatiosAreOfPairs) {
   StudyResults made = results(.1);
   TableSpec spec = made.study.tables.front();

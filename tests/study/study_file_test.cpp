@@ -101,6 +101,8 @@ TEST(StudyFile, BadStudiesAreRefused) {
            {"[axes]\na = [1]\n[[tables]]\nname = \"t\"\nrows = [\"a\"]\nvalue = \"test_acuracy\"", "'test_acuracy' is not recorded"},
            {"[axes]\na = [1]\n[[tables]]\nname = \"t/u\"\nrows = [\"a\"]", "name of a file"},
            {"[axes]\na = [1]\n[[tables]]\nname = \"t\"\nrows = [\"a\"]\nbaseline = \"2\"", "has no value '2'"},
+           {"[axes]\na = [1]\nb = [3]\n[[tables]]\nname = \"t\"\nrows = [\"a\", \"b\"]\nreported = { \"1, 2\" = 0.5 }", "no line '1, 2'"},
+           {"[axes]\na = [1]\n[[tables]]\nname = \"t\"\nrows = [\"a\"]\nreported = { 1 = \"x\" }", "must be a number"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\ny = \"signal_norm\"", "insecure-diagnostics"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\nx = \"time\"", "'time' is not recorded"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nkind = \"pie\"", "'pie' is not a kind"},

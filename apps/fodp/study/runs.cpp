@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "alternatives.h"
 
 namespace fodp::app {
@@ -44,6 +46,20 @@ StudyRun run_at(const Study& study, const Place& place, std::int64_t seed, bool 
 }
 
 }  // namespace
+
+std::string line_name(const std::vector<std::string>& labels) { return fmt::format("{}", fmt::join(labels, ", ")); }
+
+std::vector<std::string> line_names(const Study& study, const std::vector<std::string>& rows) {
+  std::vector<const Axis*> axes;
+  for (const std::string& axis : rows) axes.push_back(&study.axis(axis));
+  std::vector<std::string> names;
+  for (const Place& place : combinations(axes)) {
+    std::vector<std::string> labels;
+    for (const std::string& axis : rows) labels.push_back(place.at(axis));
+    names.push_back(line_name(labels));
+  }
+  return names;
+}
 
 void displace(Options& options, const std::string& by) {
   for (const auto& [one, other] : kAlternatives) {

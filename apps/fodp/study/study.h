@@ -44,13 +44,17 @@ struct Tuning {
 // A table has one line for each combination of labels of its `rows`, over the seeds.
 struct TableSpec {
   std::string name, title, note;
-  std::string value;                    // a quantity of the records: "test_accuracy"
-  std::vector<std::string> rows;        // axes
-  Place where;                          // the axes that are not in `rows`, each at one value
-  std::optional<std::string> baseline;  // a label of the last axis in `rows`: lines are compared with its line, seed by seed
-  bool relative = false;                // as ratios to the baseline instead of differences
-  std::optional<double> target;         // for the value "epochs_to_target": the accuracy to reach
+  std::string value;                       // a quantity of the records: "test_accuracy"
+  std::vector<std::string> rows;           // axes
+  Place where;                             // the axes that are not in `rows`, each at one value
+  std::optional<std::string> baseline;     // a label of the last axis in `rows`: lines are compared with its line, seed by seed
+  bool relative = false;                   // as ratios to the baseline instead of differences
+  std::optional<double> target;            // for the value "epochs_to_target": the accuracy to reach
+  std::map<std::string, double> reported;  // what a publication has, by the labels of a line as line_name() joins them
 };
+
+// The labels of a table's line in one text: "equal noise, DP-SGD".
+std::string line_name(const std::vector<std::string>& labels);
 
 enum class FigureKind { line, points, bar, kernel };
 
@@ -95,6 +99,9 @@ struct Study {
   const Axis& axis(std::string_view axis_name) const;  // which must exist
   bool trains() const;                                 // false if all that it draws follows from formulas
 };
+
+// The names of all lines that a table with these axes as rows may have.
+std::vector<std::string> line_names(const Study& study, const std::vector<std::string>& rows);
 
 // Takes out of `options` what says the same as the option `by` in another way.
 void displace(Options& options, const std::string& by);

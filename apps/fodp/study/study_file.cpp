@@ -178,6 +178,21 @@ Tuning read_tuning(const toml::table& table, const Study& study) {
   return tuning;
 }
 
+std::map<std::string, double> read_reported(const toml::table& reported, const Study& study, const TableSpec& table,
+                                            const std::string& where) {
+  const std::vector<std::string> names = line_names(study, table.rows);
+  std::map<std::string, double> out;
+  for (const auto& [key, node] : reported) {
+    const std::string name(key.str());
+    check_input(std::ranges::count(names, name) > 0, "{}: the table has no line '{}': {}", where, name,
+                suggestion(name, {names.begin(), names.end()}));
+    const auto number = node.value<double>();
+    check_input(number.has_value(), "{}: '{}' must be a number", where, name);
+    out[name] = *number;
+  }
+  return out;
+}
+
 TableSpec read_table(TomlReader& reader, const Study& study) {
   TableSpec table{.name = reader.required("name"),
                   .title = reader.text("title").value_or(""),
@@ -202,6 +217,8 @@ TableSpec read_table(TomlReader& reader, const Study& study) {
                 table.rows.back(), *table.baseline, suggestion(*table.baseline, labels));
   }
   check_input(!table.relative || table.baseline, "{}: ratios need a baseline", reader.where("relative"));
+  if (const toml::table* reported = reader.table("reported"))
+    table.reported = read_reported(*reported, study, table, reader.where("reported"));
   return table;
 }
 

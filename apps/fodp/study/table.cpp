@@ -100,10 +100,16 @@ bool has_errors(const Table& table) {
   return std::ranges::any_of(table.lines, [](const TableLine& line) { return line.error.has_value(); });
 }
 
+std::optional<double> reported(const Table& table, const TableLine& line) {
+  const auto found = table.spec.reported.find(line_name(line.labels));
+  return found == table.spec.reported.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<Column> columns(const Table& table) {
   std::vector<Column> out;
   for (const std::string& axis : table.spec.rows) out.push_back({axis, false});
   for (const char* name : {"n", "mean", "std", "95% interval"}) out.push_back({name, true});
+  if (!table.spec.reported.empty()) out.push_back({"reported", true});
   if (has_errors(table)) out.push_back({"test set's error", true});
   if (table.spec.baseline && table.spec.relative)
     out.push_back({"over " + *table.spec.baseline, true});
@@ -119,6 +125,7 @@ std::vector<std::string> cells(const Table& table, const TableLine& line) {
   const std::string n = line.value.n == line.runs ? std::to_string(line.runs) : fmt::format("{} of {}", line.value.n, line.runs);
   out.insert(out.end(),
              {n, line.value.n > 0 ? short_number(line.value.mean) : "never", short_number(line.value.std), interval(line.value)});
+  if (!table.spec.reported.empty()) out.push_back(short_number(reported(table, line)));
   if (has_errors(table)) out.push_back(short_number(line.error));
   if (!table.spec.baseline) return out;
   if (table.spec.relative) {
@@ -152,6 +159,7 @@ std::string table_csv(const Table& table) {
   out += "n,mean,std,low,high,sampling_error";
   if (table.spec.baseline && table.spec.relative) out += ",ratio,ratio_low,ratio_high";
   if (table.spec.baseline && !table.spec.relative) out += ",difference,difference_low,difference_high,p,p_holm";
+  if (!table.spec.reported.empty()) out += ",reported";
   out += "\n";
   for (const TableLine& line : table.lines) {
     for (const std::string& label : line.labels) out += quoted(label) + ",";
@@ -163,6 +171,7 @@ std::string table_csv(const Table& table) {
       out += line.against ? fmt::format(",{},{},{}", number_text(against.mean), digits(against.low), digits(against.high)) : ",,,";
       if (!table.spec.relative) out += fmt::format(",{},{}", digits(against.p), digits(line.p_holm));
     }
+    if (!table.spec.reported.empty()) out += "," + digits(reported(table, line));
     out += "\n";
   }
   return out;
