@@ -37,7 +37,7 @@ extern const FilterEntry kLowPassFilter = {
     .name = "low-pass",
     .summary = "a recursive filter that keeps what changes slowly",
     .options = {reads<LowPassOptions>()},
-    // Descent through the second-order filter is stable at small rates only (docs/experiments.md).
+    // Descent through the second-order filter is stable at small rates only (docs/reproduction.md).
     .traits = {.lr =
                    [](const OptionSet& options) {
                      return options.of<LowPassOptions>().filter_order == 2 ? std::optional(.02) : std::nullopt;

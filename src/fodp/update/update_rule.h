@@ -29,7 +29,7 @@ class Update {
 };
 
 struct UpdateTraits {
-  double lr = 4;                      // that suits the rule on the project's benchmarks (docs/experiments.md)
+  double lr = 4;                      // that suits the rule on the project's benchmarks (docs/reproduction.md)
   bool needs_noise_variance = false;  // Gradient::noise_variance must have a value
 };
 
