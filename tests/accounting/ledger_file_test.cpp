@@ -26,7 +26,7 @@ class LedgerFileTest : public ::testing::Test {
 
   static LedgerHeader header(const Events& plan = {{kStep, 100}, {kOther, 3}}) {
     return {
-        .run = "r", .version = "1", .date = "today", .data_fingerprint = "f", .delta = 1e-5, .insecure = {}, .earlier = {}, .plan = plan};
+        .run = "r", .version = "1", .date = "today", .data_fingerprint = "f", .delta = 1e-5, .insecure = {}, .rows = 9, .earlier = {}, .plan = plan};
   }
   std::string content() const {
     std::ifstream stream(file_, std::ios::binary);

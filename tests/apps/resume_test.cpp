@@ -131,6 +131,26 @@ TEST_F(ResumedRuns, VerifyFindsWhatWasChanged) {
   auto ambitious = nlohmann::json::parse(whole);
   ambitious["planned_epsilon"] = ambitious["epsilon"].get<double>() * 1.01;
   EXPECT_THAT(problem_with("summary.json", ambitious.dump()), HasSubstr("planned epsilon"));
+  // Every claim of the summary, one at a time.
+  for (const auto& [name, value, says] : std::vector<std::tuple<const char*, nlohmann::json, const char*>>{
+           {"planned_epsilon", .01, "planned epsilon"},
+           {"epsilon_if_stop_was_fixed", .01, "stop that was fixed"},
+           {"group_epsilon", nlohmann::json::object(), "summary.json"},
+           {"units", 301, "units"},
+           {"train_examples", 301, "train_examples"},
+           {"unit", "person", "unit"},
+           {"adjacency", "replace", "adjacency"},
+           {"version", "99", "version"},
+           {"insecure", nlohmann::json::array({"x"}), "insecure"},
+           {"files", nlohmann::json::object(), "summary.json"},
+       }) {
+    auto other = nlohmann::json::parse(whole);
+    other[name] = value;
+    EXPECT_THAT(problem_with("summary.json", other.dump()), HasSubstr(says)) << name;
+  }
+  // And every other file.
+  for (const char* name : {"statement.txt", "config.json", "metrics.jsonl", "model.json"})
+    EXPECT_THAT(problem_with(name, content(folder_ / "run" / name) + "\n"), HasSubstr(name));
   auto cheap_model = nlohmann::json::parse(content(folder_ / "run/model.json"));
   cheap_model["events"][0]["count"] = 1;
   EXPECT_THAT(problem_with("model.json", cheap_model.dump()), HasSubstr("'events'"));

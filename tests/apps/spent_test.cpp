@@ -51,6 +51,21 @@ TEST_F(SpentBefore, ABudgetThatIsSpentIsRefused) {
   EXPECT_EQ(fodp(kSmall + "--init-public").status, 2);
 }
 
+TEST_F(SpentBefore, ARunWhoseLedgerIsDamagedOrSaysMoreIsRefused) {
+  const std::string ledger = content(folder_ / "a/ledger"), summary = content(folder_ / "a/summary.json");
+  write("a/ledger", ledger.substr(0, ledger.size() / 2) + "x" + ledger.substr(ledger.size() / 2));
+  EXPECT_EQ(fodp(kSmall + "--epsilon 5 --dry-run --spent a").status, 3);
+  write("a/ledger", ledger);
+  auto fewer = nlohmann::json::parse(summary);
+  fewer["event"][0]["count"] = 1;
+  write("a/summary.json", fewer.dump());
+  const Outcome refused = fodp(kSmall + "--epsilon 5 --dry-run --spent a");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("ledger"));
+  write("a/summary.json", summary);
+  EXPECT_EQ(fodp(kSmall + "--epsilon 5 --dry-run --spent a").status, 0);
+}
+
 TEST_F(SpentBefore, ListsOfFilesStandInConfigFilesToo) {
   write("steps.json", R"([{"sample_rate": 0.2, "noise_multiplier": 2, "steps": 3}])");
   write("run.toml", "spent = [\"a\", \"steps.json\"]\ninit-seed = 1\n");

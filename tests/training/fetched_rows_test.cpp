@@ -281,6 +281,22 @@ TEST(FetchedRows, RowsThatThrowCountAsAbsent) {
   while (!steps.done()) EXPECT_NO_THROW(steps.step());
 }
 
+// Also by an exception of a type of ours, whose text would otherwise end the run and be shown.
+TEST(FetchedRows, WhatTheyThrowIsNoRefusalOfOurs) {
+  const Texts kept(60);
+  const TrainingRows texts = kept.to_fixed_length();
+  const auto absent = clipped_sum(without(texts, 17));
+  for (const bool privacy : {true, false}) {
+    TrainingRows rows = texts;
+    rows.gather = [privacy, gather = texts.gather](Chosen chosen) {
+      if (std::ranges::find(chosen, 17) == chosen.end()) return gather(chosen);
+      if (privacy) throw PrivacyError("secret row 17");
+      throw FaultError("secret row 17");
+    };
+    EXPECT_EQ(clipped_sum(rows), absent);
+  }
+}
+
 // Whether a run starts must not depend on one record, be it the first.
 TEST(FetchedRows, AFirstRowThatCannotBeFetchedCountsAsAbsent) {
   Texts texts(40);

@@ -85,6 +85,24 @@ TEST(Plan, NoNoiseIsInfiniteAndNotPrivate) {
   EXPECT_FALSE(plan.is_private());
 }
 
+TEST(Plan, NoiseThatGuaranteesNothingIsNotPrivate) {
+  const Plan plan = make_plan(with_privacy({.noise_multiplier = 1e-300}), kPublished);
+  EXPECT_TRUE(std::isinf(plan.spent().epsilon));
+  EXPECT_FALSE(plan.is_private());
+}
+
+// With a rate so small that nobody is drawn but with probability delta, a budget needs no noise.
+TEST(Plan, WarnsWhereDeltaPaysForEverything) {
+  const Plan plan = make_plan(with_privacy({.epsilon = 3, .delta = 1e-6, .sample_rate = 1e-8, .steps = 5}), kPublished);
+  EXPECT_THAT(plan.warnings(), ::testing::ElementsAre(HasSubstr("all but published")));
+}
+
+TEST(Plan, AModelThatNoMachineHoldsIsRefused) {
+  TrainOptions options;
+  options.model.hidden = {1000000, 1000000};
+  EXPECT_THAT(complaint(options), ::testing::AllOf(HasSubstr("`hidden`"), HasSubstr("at most")));
+}
+
 TEST(Plan, InsecureOptionsMarkTheRun) {
   TrainOptions options;
   options.insecure_seed = 1;

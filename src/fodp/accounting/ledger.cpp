@@ -77,10 +77,10 @@ Events Ledger::own_events() const { return without(events(), before_); }
 
 void Ledger::check_budget(const Event& event) const {
   if (!budget_) return;
-  MergedEvents whole = charged_;
-  whole.add(event, 1);
+  MergedEvents whole = committed_;
+  whole.raise(event, charged_.count(event) + 1);
   const double epsilon = accountant_->epsilon(whole.events(), budget_->delta).epsilon;
-  check_within(epsilon <= budget_->epsilon, "event {} ({}) would bring epsilon to {} at delta {}: the budget is {}",
+  check_within(epsilon <= budget_->epsilon, "event {} ({}), which is not planned, would bring epsilon to {} at delta {}: the budget is {}",
                total_count(charged_.events()), event.kind->name, epsilon, budget_->delta, budget_->epsilon);
 }
 
@@ -96,10 +96,7 @@ Charge Ledger::charge(const Event& event, std::int64_t releases) {
 
   charged_.add(event, 1);
   committed_.raise(event, charged_.count(event));
-  if (!follows)
-    planned_.clear();
-  else if (--planned->second == 0)
-    planned_.erase(planned);
+  if (follows && --planned->second == 0) planned_.erase(planned);
   const std::uint64_t number = std::exchange(count_, count_ + more);
   handed_out_ = count_;
   return Charge(event, id_, number, releases);

@@ -91,7 +91,8 @@ class Ledger {
   void spent_before(const Events& events);
 
   // Announces the events still to come and checks the whole plan against the budget once (PrivacyError if it does not fit). A charge whose
-  // event is among what is left of the plan, in any order, then costs nothing to check; another is checked by itself, and ends the plan.
+  // event is among what is left of the plan, in any order, then costs nothing to check. Another must fit into the budget beside all that
+  // is planned: a run that leaves its plan because of what it saw still costs the plan.
   void plan(const Events& events);
 
   // Records the event, then gives the permission for the `releases` (at least 1) that it covers: they are charged as one. PrivacyError if
@@ -111,7 +112,7 @@ class Ledger {
   // What was spent before and what has been charged so far, each event once, in the order they first came: composition does not depend on
   // the order, so equal events are merged wherever they stand.
   const Events& events() const { return charged_.events(); }
-  // What the run costs that may be left at any time: what was charged and what is still planned, or was before the plan was left.
+  // What the run costs that may be left at any time: what was charged and what is still planned. It is never above the budget.
   const Events& committed() const { return committed_.events(); }
   Events to_come() const;                            // committed and not charged yet
   const Events& earlier() const { return before_; }  // what was spent before

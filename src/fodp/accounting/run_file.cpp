@@ -89,6 +89,8 @@ RunFile read_run_file(const std::string& path, std::string_view option) {
     check_input(std::filesystem::exists(file, ignored), "`{}` {}: a directory without summary.json and ledger: not a run", option, path);
   }
   const std::string where = fmt::format("`{}` {}", option, file.string());
+  std::optional<LedgerContent> ledger;  // a damaged one is refused here
+  if (file != path && std::filesystem::exists(file.parent_path() / "ledger", ignored)) ledger = read_ledger(file.parent_path() / "ledger");
   nlohmann::json json = parse_json(read_text_file(file, where), where);
   RunFile run;
   if (json.is_object()) {
@@ -97,6 +99,8 @@ RunFile read_run_file(const std::string& path, std::string_view option) {
     run.events = events_of_list(json, where);
     run.runs = {{.events = run.events}};
   }
+  check_input(!ledger || total_count(without(ledger->guaranteed(), run.events)) == 0,
+              "{}: the ledger beside it has charges that it does not list: what was spent is more than it says", where);
   double steps = 0;
   for (const Composed& part : run.events) steps += static_cast<double>(part.count);
   check_input(steps > 0, "{}: no step: expected a run with at least one", where);

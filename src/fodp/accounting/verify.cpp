@@ -9,10 +9,12 @@
 
 #include "fodp/accounting/group_privacy.h"
 #include "fodp/accounting/ledger_file.h"
+#include "fodp/accounting/merged_events.h"
 #include "fodp/accounting/run_file.h"
 #include "fodp/base/check.h"
 #include "fodp/base/sha256.h"
 #include "fodp/base/state_file.h"
+#include "fodp/base/version.h"
 
 namespace fodp {
 namespace {
@@ -78,29 +80,60 @@ class Check {
       expect(summary.at("delta").get<double>() == header.delta, "the summary's delta is {}, the ledger's {}", summary["delta"].dump(),
              header.delta);
       expect(summary.at("run").get<std::string>() == header.run, "the summary and the ledger are of different runs");
-      expect(summary.at("private").get<bool>() == header.insecure.empty(), "the summary says private {}, the ledger says otherwise",
-             summary["private"].dump());
+      expect(summary.at("private").get<bool>() == header.insecure.empty() && summary.at("insecure") == header.insecure,
+             "the summary says private {} and insecure {}, the ledger says otherwise", summary["private"].dump(),
+             summary["insecure"].dump());
+      for (const char* name : {"train_examples", "units"})
+        expect(summary.at(name) == header.rows, "the summary's {} is {}, the ledger's rows are {}", name, summary[name].dump(),
+               header.rows);
       const nlohmann::json& fingerprint = summary.at("data_fingerprint");
       expect((fingerprint.is_null() ? "" : fingerprint.get<std::string>()) == header.data_fingerprint,
              "the summary and the ledger are of runs on different data");
     }
     compare_other_claims(summary, claimed);
+    expect(summary.at("version") == kVersion, "the summary is of version {}: this program knows {}", summary["version"].dump(), kVersion);
+    for (const auto& [name, known] : {std::pair{"unit", "row"}, {"adjacency", "add/remove"}})
+      expect(summary.at(name) == known, "the summary's {} is {}: this program knows '{}'", name, summary[name].dump(), known);
+    compare_files(summary.at("files"));
     compare_model(summary.at("model_sha256"));
     if (exists("model.pt")) guarded("model.json", [&] { compare_model_json(summary); });
     compare_statement("the summary's", claimed, summary.at("delta").get<double>());
     if (std::isfinite(claimed)) compare_events(claimed);
   }
 
-  // What the summary says of the whole plan and of people with several rows. Their bound is the best one that the events allow; a run may
-  // claim more.
+  double epsilon_of(const Events& events) const {
+    return make_accountant(ledger_->header.accountant)->epsilon(events, ledger_->header.delta).epsilon;
+  }
+
+  // Whether a number is at least another, up to rounding.
+  static bool at_least(double claimed, double computed) { return claimed >= computed * (1 - 1e-9) - 1e-12; }
+
+  // What the summary says of the whole plan, of a stop that was fixed, and of people with several rows. A run may claim more than this,
+  // not less; the bound for several rows is the best one that the events allow.
   void compare_other_claims(const nlohmann::json& summary, double claimed) {
-    const double planned = number_or_inf(summary.at("planned_epsilon"));
-    expect(planned <= claimed * (1 + 1e-9), "the summary's planned epsilon {} is above the {} that it guarantees", planned, claimed);
-    if (!ledger_ || !summary.contains("group_epsilon")) return;
-    for (const auto& [rows, value] : summary["group_epsilon"].items()) {
-      const double least = group_epsilon(ledger_->guaranteed(), ledger_->header.delta, nlohmann::json::parse(rows).get<std::int64_t>());
-      expect(number_or_inf(value) >= least * (1 - 1e-9),
-             "the summary claims epsilon {} for a person with {} rows; the events of the ledger give {}", value.dump(), rows, least);
+    if (!ledger_) return;
+    const LedgerHeader& header = ledger_->header;
+    const double planned = number_or_inf(summary.at("planned_epsilon")), of_plan = epsilon_of(together(header.earlier, header.plan));
+    expect(at_least(planned, of_plan) && planned <= claimed * (1 + 1e-9),
+           "the summary's planned epsilon is {}; the plan in the ledger costs {}, and {} is guaranteed", planned, of_plan, claimed);
+    const double fixed = number_or_inf(summary.at("epsilon_if_stop_was_fixed"));
+    const double of_charges = std::min(claimed, epsilon_of(together(header.earlier, ledger_->charged)));
+    expect(at_least(fixed, of_charges), "the summary claims epsilon {} for a stop that was fixed; what was charged costs {}", fixed,
+           of_charges);
+    const nlohmann::json& groups = summary.at("group_epsilon");
+    for (const std::int64_t rows : {2, 5}) {
+      const double of_group = number_or_inf(groups.at(std::to_string(rows)));
+      const double computed = group_epsilon(ledger_->guaranteed(), header.delta, rows);
+      expect(at_least(of_group, computed), "the summary claims epsilon {} for a person with {} rows; the events of the ledger give {}",
+             of_group, rows, computed);
+    }
+  }
+
+  void compare_files(const nlohmann::json& hashes) {
+    for (const char* name : {"config.json", "metrics.jsonl", "model.json", "statement.txt"}) {
+      const std::string recorded = hashes.at(name);
+      expect(exists(name) && sha256_file(directory_ / name) == recorded,
+             "{} is not the file that was recorded: its SHA-256 differs from the summary's, or it is missing", name);
     }
   }
 

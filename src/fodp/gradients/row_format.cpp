@@ -72,6 +72,16 @@ void RowFormat::check(const Batch& batch, std::int64_t rows) const {
                 "pad to the longest row of a batch");
 }
 
+Gather silent_gather(Gather gather) {
+  return [gather = std::move(gather)](std::span<const std::int64_t> rows) {
+    try {
+      return gather(rows);
+    } catch (...) {
+      throw InputError("the function that fetches rows failed");
+    }
+  };
+}
+
 Gather checked_gather(Gather gather, RowFormat format) {
   return [gather = std::move(gather), format = std::move(format)](std::span<const std::int64_t> rows) {
     Batch batch = gather(rows);

@@ -28,6 +28,10 @@ class RowFormat {
   std::optional<RowShape> targets_;
 };
 
+// A function that fetches the same rows. Whatever the given one throws, a PrivacyError included, becomes an InputError without its text,
+// which may be about a row: rows that cannot be fetched then count as such (row_by_row.h), and no refusal of ours can be imitated.
+Gather silent_gather(Gather gather);
+
 // A function that fetches the same rows and checks the format of every batch.
 Gather checked_gather(Gather gather, RowFormat format);
 

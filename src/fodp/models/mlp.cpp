@@ -8,9 +8,17 @@
 
 namespace fodp {
 
+constexpr double kMostParameters = 0x1p30;  // a run holds some ten numbers for each
+
 Model make_mlp(const ModelOptions& options, const InputShape& shape) {
   torch::nn::Sequential layers{torch::nn::Flatten()};
   std::int64_t width = shape.channels * shape.height * shape.width;
+  double count = 0, last = static_cast<double>(width);
+  for (const std::int64_t hidden : options.hidden) {
+    count += (last + 1) * static_cast<double>(hidden);
+    last = static_cast<double>(hidden);
+  }
+  check_input(count <= kMostParameters, "`hidden`: these layers have {:.3g} parameters: at most {:.3g}", count, kMostParameters);
   for (std::int64_t hidden : options.hidden) {
     check_input(hidden >= 1, "`hidden`: {} is not allowed; a layer has at least 1 unit", hidden);
     layers->push_back(nn::Linear(width, hidden));

@@ -246,7 +246,10 @@ class Planner {
 
   void find_insecurities() {
     const TrainOptions& options = plan_.options_;
-    if (plan_.noiseless()) plan_.insecure_.push_back("noise-multiplier 0: no noise hides the training data");
+    if (plan_.noiseless())
+      plan_.insecure_.push_back("noise-multiplier 0: no noise hides the training data");
+    else if (std::isinf(plan_.spent_.epsilon) && plan_.earlier_.insecure.empty())
+      plan_.insecure_.push_back("epsilon is infinite: there is too little noise to hide the training data");
     if (options.insecure_seed) plan_.insecure_.push_back("insecure-seed: whoever knows the seed can remove the noise");
     if (options.insecure_diagnostics) plan_.insecure_.push_back("insecure-diagnostics: un-noised views of the training data are reported");
     if (options.data.insecure_validation)
@@ -287,6 +290,14 @@ class Planner {
     if (plan_.spent_.epsilon > 10 && !plan_.noiseless() && !std::isinf(plan_.spent_before_.epsilon))
       warnings.push_back(fmt::format(
           "epsilon {:.4g} is above 10: a weak guarantee; more noise, fewer steps or a smaller sample rate lower it", plan_.spent_.epsilon));
+    constexpr double kLeastNoise = .1;  // of the sensitivity: below, a row that is drawn can be read from the release
+    const bool faint =
+        std::ranges::any_of(plan_.own_events_, [](const Composed& part) { return part.event.noise_multiplier < kLeastNoise; });
+    if (faint && plan_.insecure_.empty())
+      warnings.push_back(fmt::format(
+          "noise is below {} of the sensitivity: a row that is drawn is all but published, and the guarantee rests on delta "
+          "{} alone, the chance that this happens; choose a smaller delta, or a larger lot or more steps, which raise the noise",
+          kLeastNoise, number_text(delta)));
     const std::optional<StartedFrom>& start = plan_.earlier_.started_from;
     if (start && start->cost == StartCost::unknown)
       warnings.push_back(fmt::format(

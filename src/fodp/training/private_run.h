@@ -76,7 +76,7 @@ struct PrivateSteps::Run {
   // The same under a name in the file system (run_files.cpp).
   LedgerHeader ledger_header() const;
   void take_over_ledger();  // what the file has charged beyond what this run knows of counts as spent
-  Events affordable(Events rest) const;
+  Events affordable(const Events& rest) const;
   void close_ledger() noexcept;
 };
 

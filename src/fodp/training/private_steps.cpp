@@ -30,12 +30,13 @@ RunKey run_key(const PrivateOptions& options) {
 // The first row that can be fetched, which tells the shape of all rows. A row that throws is passed over, since it may be the only one; if
 // many do, the function that fetches rows is wrong.
 Batch first_row(const TrainingRows& rows) {
+  const Gather gather = silent_gather(rows.gather);
   std::int64_t row = 0;
   for (; row + 1 < std::min(rows.count, kRowsTried); ++row) {
-    const auto fetched = of_training_rows("fetching a training row", rows.gather, {&row, 1}, [](const Batch& batch) { return batch; });
+    const auto fetched = of_training_rows("fetching a training row", gather, {&row, 1}, [](const Batch& batch) { return batch; });
     if (fetched.result) return *fetched.result;
   }
-  return in_user_code_on_training_rows("fetching a training row", Batch{}, [&] { return rows.gather(std::vector<std::int64_t>{row}); });
+  return in_user_code_on_training_rows("fetching a training row", Batch{}, [&] { return gather(std::vector<std::int64_t>{row}); });
 }
 
 DataFacts facts_of(const TrainingRows& rows) {
@@ -75,6 +76,7 @@ PrivateSteps::Run::Run(torch::nn::Module& model, RowLosses losses, TrainingRows 
 
 // From here on every batch that is fetched has the format of the first row.
 void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
+  rows.gather = silent_gather(std::move(rows.gather));
   const Batch first = first_row(rows);
   const RowFormat format(first);
   check_input(!rows.sample || format.fits(*rows.sample), "the sample rows have other shapes or types than the training rows");

@@ -76,7 +76,7 @@ RunFiles files_in(const std::filesystem::path& directory, const Plan& plan, cons
 }  // namespace
 
 RunIdentity identity_now(std::string data_fingerprint) {
-  return {.date = utc_now(), .data_fingerprint = std::move(data_fingerprint), .model_sha256 = ""};
+  return {.date = utc_now(), .data_fingerprint = std::move(data_fingerprint), .model_sha256 = "", .files = {}};
 }
 
 nlohmann::ordered_json config_json(const Plan& plan) {
@@ -124,6 +124,7 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, cons
   out["private"] = plan.is_private();
   add_runs(out, plan, result);
   out["warnings"] = plan.warnings();
+  if (!identity.files.empty()) out["files"] = identity.files;
   out["date"] = identity.date;
   out["version"] = kVersion;
   for (const auto& [name, version] : versions()) out["versions"][name] = version;
@@ -170,7 +171,6 @@ nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const 
 std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity) {
   StatementFacts facts = facts_of(plan, result);
   facts.date = identity.date;
-  facts.data_fingerprint = identity.data_fingerprint;
   facts.model_sha256 = identity.model_sha256;
   return privacy_statement(plan, facts);
 }
@@ -234,6 +234,10 @@ RunDirectory::RunDirectory(Resume, const std::filesystem::path& directory, Train
         "`resume` {0}: this run has taken all of its {1} steps, and what it planned to spend is spent. To train on, start a new run with "
         "`init` {0}/model.pt and a larger `epsilon`: it counts what this one has cost",
         directory.string(), trainer.plan().steps()));
+  // Files that a killed process had not finished. Nobody else writes here: this process holds the ledger.
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (const std::string name = entry.path().filename().string(); name.starts_with(".fodp-") && name.ends_with(".tmp"))
+      std::filesystem::remove(entry.path());
   // What was written when the run was stopped does not describe it any more.
   for (const char* name : {"summary.json", "statement.txt"}) std::filesystem::remove(directory / name);
   reopen_metrics(trainer.steps_taken());
@@ -262,6 +266,8 @@ void RunDirectory::finish(const Result& result, const StateDict& parameters, con
   identity.model_sha256 = sha256_file(directory_ / "model.pt");
   write_file_atomically(directory_ / "model.json", json_text(model), "run file");
   write_file_atomically(directory_ / "statement.txt", privacy_statement(plan, result, identity), "run file");
+  for (const char* name : {"config.json", "metrics.jsonl", "model.json", "statement.txt"})
+    identity.files[name] = sha256_file(directory_ / name);
   write_file_atomically(directory_ / "summary.json", json_text(summary_json(plan, &result, trainer_.objective(), identity)), "run file");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -13,9 +14,10 @@ namespace fodp {
 
 // What identifies a run, besides its plan and result.
 struct RunIdentity {
-  std::string date;              // UTC, as 2026-01-31T12:00:00Z
-  std::string data_fingerprint;  // of the training files; empty where there are none
-  std::string model_sha256;      // of model.pt; empty before it is written
+  std::string date;                               // UTC, as 2026-01-31T12:00:00Z
+  std::string data_fingerprint;                   // of the training files; empty where there are none
+  std::string model_sha256;                       // of model.pt; empty before it is written
+  std::map<std::string, std::string> files = {};  // of the other files of the run directory, their SHA-256 by name
 };
 RunIdentity identity_now(std::string data_fingerprint);
 
@@ -46,7 +48,7 @@ class RunDirectory {
   RunDirectory(Resume, const std::filesystem::path& directory, Trainer& trainer, const std::string& data_fingerprint);
 
   void add(const Evaluation& evaluation);
-  // Writes the rest; `identity` gets the hash of model.pt.
+  // Writes the rest; `identity` gets the hashes of the files.
   void finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity);
 
  private:

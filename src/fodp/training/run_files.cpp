@@ -1,5 +1,6 @@
 // A run that outlives its process: its ledger on disk, its state in a file.
 #include <algorithm>
+#include <cmath>
 
 #include "fodp/accounting/merged_events.h"
 #include "fodp/base/check.h"
@@ -73,6 +74,7 @@ LedgerHeader PrivateSteps::Run::ledger_header() const {
           .delta = plan.delta(),
           .accountant = plan.options().privacy.accountant,
           .insecure = plan.insecure(),
+          .rows = plan.train_examples(),
           .earlier = ledger->earlier(),
           .plan = plan.own_events()};
 }
@@ -110,14 +112,30 @@ void PrivateSteps::Run::take_over_ledger() {
   ledger_file->plan_rest(rest);
 }
 
-// What the budget allows of the charges to come: all, or all but the last ones.
-Events PrivateSteps::Run::affordable(Events rest) const {
+// What the budget allows of the charges to come: all, or all but those of the last steps. What a method asks for beside its sums is
+// dropped in proportion to them, since it is spread over the steps.
+Events PrivateSteps::Run::affordable(const Events& rest) const {
   if (!plan.budget() || sums_released >= plan.steps() * queries()) return rest;
+  Events sums, more;
+  for (const Composed& part : rest) {
+    const Events others = parts.method->more_events();
+    const bool other = std::ranges::any_of(others, [&](const Composed& one) { return one.event == part.event; });
+    (other ? more : sums).push_back(part);
+  }
+  if (sums.empty()) std::swap(sums, more);
+  const std::int64_t all = total_count(sums);
+  const auto without_steps = [&](std::int64_t dropped) {
+    Events kept = without_last(sums, dropped);
+    for (const Composed& part : more) {
+      const double share = static_cast<double>(all - dropped) / static_cast<double>(all);
+      kept.push_back({part.event, static_cast<std::int64_t>(std::ceil(share * static_cast<double>(part.count)))});
+    }
+    return kept;
+  };
   const auto fits = [&](std::int64_t dropped) {
-    const Events whole = together(ledger->events(), without_last(rest, dropped));
+    const Events whole = together(ledger->events(), without_steps(dropped));
     return accountant->epsilon(whole, plan.budget()->delta).epsilon <= plan.budget()->epsilon;
   };
-  const std::int64_t all = total_count(rest);
   if (all > 0 && fits(0)) return rest;
   std::int64_t fails = 0, holds = all;  // without any of them, nothing more is spent
   while (holds - fails > 1) {
@@ -129,7 +147,7 @@ Events PrivateSteps::Run::affordable(Events rest) const {
         "the budget of epsilon {} is spent: what an interrupted process may have released counts, too. The model that was saved last may "
         "be used as it is; to train on, start a new run from it with a larger `epsilon`",
         number_text(plan.budget()->epsilon)));
-  return without_last(std::move(rest), holds);
+  return without_steps(holds);
 }
 
 void PrivateSteps::Run::close_ledger() noexcept {

@@ -104,7 +104,6 @@ std::string rows_of_a_person(const std::vector<std::pair<std::int64_t, double>>&
 std::string identity_lines(const StatementFacts& facts) {
   std::string text;
   if (!facts.date.empty()) text += line("Date", facts.date);
-  if (!facts.data_fingerprint.empty()) text += line("Training data", "SHA-256 " + facts.data_fingerprint);
   if (!facts.model_sha256.empty()) text += line("Model file", "SHA-256 " + facts.model_sha256);
   std::string made_by;
   for (const auto& [name, version] : versions()) made_by += (made_by.empty() ? "" : ", ") + name + " " + version;

@@ -16,7 +16,7 @@ struct StatementFacts {
   std::optional<double> epsilon_if_stop_was_fixed = {};  // of a run that was left before the end of its plan
   bool beyond_plan = false;                              // more was released than planned
   std::vector<std::string> warnings = {};                // of the run, besides those of its plan
-  std::string date = {}, data_fingerprint = {}, model_sha256 = {};
+  std::string date = {}, model_sha256 = {};
 };
 StatementFacts facts_of(const Plan& plan, const Guarantee& guarantee);
 

@@ -134,10 +134,11 @@ class Trainer::Loop {
 
   // What this loop adds to the state of its steps.
   void state(StateVisitor& visit) {
-    double spent = seconds();
+    const auto kept = [&](double time) { return plan_.is_private() ? std::round(time) : time; };  // exact times would tell lot sizes
+    double spent = kept(seconds());
     std::vector<std::vector<double>> rows;
     for (const Evaluation& one : evaluations_)
-      rows.push_back({static_cast<double>(one.step), one.epoch, one.epsilon, one.test_metric, one.test_loss, one.seconds});
+      rows.push_back({static_cast<double>(one.step), one.epoch, one.epsilon, one.test_metric, one.test_loss, kept(one.seconds)});
     visit("step", step_);
     visit("seconds", spent);
     visit("evaluations", rows);
