@@ -25,8 +25,15 @@ class LedgerFileTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   static LedgerHeader header(const Events& plan = {{kStep, 100}, {kOther, 3}}) {
-    return {
-        .run = "r", .version = "1", .date = "today", .data_fingerprint = "f", .delta = 1e-5, .insecure = {}, .rows = 9, .earlier = {}, .plan = plan};
+    return {.run = "r",
+            .version = "1",
+            .date = "today",
+            .data_fingerprint = "f",
+            .delta = 1e-5,
+            .insecure = {},
+            .rows = 9,
+            .earlier = {},
+            .plan = plan};
   }
   std::string content() const {
     std::ifstream stream(file_, std::ios::binary);

@@ -128,6 +128,17 @@ TEST_F(Earlier, AModelJsonBesideAFileCountsIfItIsOfThatFile) {
   EXPECT_TRUE(cost_of_model(file("a/plain.pt")));
 }
 
+TEST_F(Earlier, AFileThatClaimsToHaveCostNothingDoesNotSayWhatItCost) {
+  train("a", options_);
+  nlohmann::json free = json("a/model.json");
+  free["events"][0]["count"] = 0;
+  for (const nlohmann::json& events : {free["events"], nlohmann::json::array()}) {
+    free["events"] = events;
+    save_state_dict(load_state_dict(file("a/model.pt")), file("free.pt"), {{kModelKey, free.dump()}});
+    EXPECT_FALSE(cost_of_model(file("free.pt"))) << events;
+  }
+}
+
 TEST_F(Earlier, APlainFileIsOfUnknownCostUnlessItIsDeclaredPublic) {
   const Result a = train("a", options_);
   save_state_dict(load_state_dict(file("a/model.pt")), file("plain.pt"));

@@ -162,8 +162,7 @@ TEST_F(RunRecord, DirectoryHoldsWholeFiles) {
   EXPECT_EQ(parse("model.json")["inputs"]["mean"][0], .1307);
   std::ifstream statement(folder_ / "a/b/statement.txt");
   const std::string said((std::istreambuf_iterator<char>(statement)), {});
-  for (const std::string& part : {identity.model_sha256, identity.date, std::string("libtorch")})
-    EXPECT_THAT(said, HasSubstr(part));
+  for (const std::string& part : {identity.model_sha256, identity.date, std::string("libtorch")}) EXPECT_THAT(said, HasSubstr(part));
   EXPECT_THAT(said, Not(HasSubstr("fingerprint"))) << "the data's fingerprint tells who is in it, and the statement is for others";
   std::ifstream metrics(folder_ / "a/b/metrics.jsonl");
   int lines = 0;

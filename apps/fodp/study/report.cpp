@@ -223,8 +223,7 @@ Json run_section(const std::filesystem::path& directory) {
   section["statement"] = file_text(directory / "statement.txt");
   section["verdicts"] = section["tables"] = Json::array();
   section["figures"] = Json::array({run_figure(read_lines(directory / "metrics.jsonl"), metric)});
-  section["facts"] =
-      Json::array({pair("Date", text("date")), pair("Data", text("data")), pair("Model file", text("model_sha256"))});
+  section["facts"] = Json::array({pair("Date", text("date")), pair("Data", text("data")), pair("Model file", text("model_sha256"))});
   section["settings"] = run_settings(config);
   section["repeat"] = fmt::format("fodp verify {0}\nfodp train --config {0}/config.json", directory.string());
   return section;

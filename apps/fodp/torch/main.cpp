@@ -1,4 +1,6 @@
 // The commands that need LibTorch; ../main.cpp starts it.
+#include <csignal>
+
 #include "command.h"
 #include "command_text.h"
 #include "fodp/base/check.h"
@@ -12,6 +14,7 @@ constexpr fodp::app::Command kCommands[] = {FODP_COMMANDS(FODP_PLAIN, FODP_WITH_
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is then an error of writing, which is told
   return fodp::app::run_guarded([&] {
     if (argc == 2 && argv[1] == fodp::app::kDescribe) {
       for (const fodp::app::Command& command : kCommands) command.run({argv[1]});

@@ -1,5 +1,6 @@
 #include "fodp/training/model_file.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -28,6 +29,12 @@ std::optional<nlohmann::json> model_json_beside(const std::filesystem::path& fil
   return own ? std::optional(read_json(folder / "model.json")) : std::nullopt;
 }
 
+// A file that claims that its training cost nothing is taken as one that does not say.
+std::optional<std::vector<Spending>> unless_free(std::vector<Spending> runs) {
+  const bool free = std::ranges::all_of(runs, [](const Spending& run) { return total_count(run.events) == 0; });
+  return free ? std::nullopt : std::optional(std::move(runs));
+}
+
 }  // namespace
 
 std::optional<std::vector<Spending>> cost_of_model(const std::filesystem::path& file) {
@@ -37,11 +44,11 @@ std::optional<std::vector<Spending>> cost_of_model(const std::filesystem::path& 
     const std::string where = fmt::format("model file {}: metadata '{}'", file.string(), kModelKey);
     const nlohmann::json model = nlohmann::json::parse(text->second, nullptr, /*allow_exceptions=*/false);
     check_input(!model.is_discarded(), "{}: not JSON", where);
-    return spending_from_json(model, "events", where);
+    return unless_free(spending_from_json(model, "events", where));
   }
   const std::optional<nlohmann::json> beside = model_json_beside(file);
   if (!beside) return std::nullopt;
-  return spending_from_json(*beside, "events", fmt::format("model.json beside {}", file.string()));
+  return unless_free(spending_from_json(*beside, "events", fmt::format("model.json beside {}", file.string())));
 }
 
 void load_parameters(const std::filesystem::path& file, torch::nn::Module& model) {
