@@ -122,7 +122,7 @@ std::string panel_script(const Figure& figure, const FigurePanel& panel, const s
                                                  : line_plot(block, series, style);
   }
   const std::string& x = panel.x_label.empty() ? figure.x.front().label : panel.x_label;
-  text += fmt::format("set title {} noenhanced\nset xlabel {} noenhanced\nset ylabel {} noenhanced\n", quoted(panel.title), quoted(x),
+  text += fmt::format("set title {} noenhanced\nset xlabel {} noenhanced\nset ylabel {} offset 1 noenhanced\n", quoted(panel.title), quoted(x),
                       quoted(panel.y_label.empty() ? figure.y_label : panel.y_label));
   return text + (panel.log_y ? "set logscale y\nset format y '10^{%T}'\nset autoscale\n" : ranges(figure, panel)) + "plot " + plots + "\n";
 }
@@ -164,7 +164,7 @@ std::string gnuplot_script(const Figure& figure) {
   text += fmt::format("set label {} at screen 0.02, screen (H-18)/H left font 'sans-serif,14' noenhanced\n", quoted(figure.title));
   text += key_script(names, key_columns, column_width, height - 42.0);
   text +=
-      fmt::format("set multiplot layout {},{} margins 70.0/W, 1-15.0/W, 56.0/H, (H-{}-26)/H spacing 75.0/W, 85.0/H\n", down, across, head);
+      fmt::format("set multiplot layout {},{} margins 78.0/W, 1-15.0/W, 56.0/H, (H-{}-26)/H spacing 88.0/W, 85.0/H\n", down, across, head);
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     text += panel_script(figure, figure.panels[i], names, fmt::format("p{}", i));
     if (i == 0) text += "unset label\nunset arrow\n";

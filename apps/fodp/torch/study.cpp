@@ -108,7 +108,7 @@ int list_shipped(const Flags& flags, std::int64_t jobs) {
     const Study study = read_study(file);
     const double minutes = minutes_of(study, jobs);
     list.push_back({{"name", study.name}, {"shows", study.shows}, {"runs", runs_in(study)}, {"minutes", minutes}});
-    text += fmt::format("  {:<16}  {}; {} runs, about {}\n", study.name, study.shows, runs_in(study), duration_text(60 * minutes));
+    text += fmt::format("  {:<19}  {}; {} runs, about {}\n", study.name, study.shows, runs_in(study), duration_text(60 * minutes));
   }
   if (flags.json()) return print_json({{"studies", list}}), 0;
   print_text("Studies that come with fodp (fodp reproduce NAME --data-dir DIR):\n" + text);
