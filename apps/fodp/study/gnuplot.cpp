@@ -122,8 +122,8 @@ std::string panel_script(const Figure& figure, const FigurePanel& panel, const s
                                                  : line_plot(block, series, style);
   }
   const std::string& x = panel.x_label.empty() ? figure.x.front().label : panel.x_label;
-  text += fmt::format("set title {} noenhanced\nset xlabel {} noenhanced\nset ylabel {} offset 1 noenhanced\n", quoted(panel.title), quoted(x),
-                      quoted(panel.y_label.empty() ? figure.y_label : panel.y_label));
+  text += fmt::format("set title {} noenhanced\nset xlabel {} noenhanced\nset ylabel {} offset 1 noenhanced\n", quoted(panel.title),
+                      quoted(x), quoted(panel.y_label.empty() ? figure.y_label : panel.y_label));
   return text + (panel.log_y ? "set logscale y\nset format y '10^{%T}'\nset autoscale\n" : ranges(figure, panel)) + "plot " + plots + "\n";
 }
 
