@@ -124,9 +124,11 @@ FODP_AVX void four_lanes(const std::uint64_t* words, double* normals, std::size_
 }
 
 // GCC 12 warns of its own AVX-512 functions, which leave a register that they overwrite as it was.
+#if !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 FODP_AVX512 void eight_lanes(const std::uint64_t* words, double* normals, std::size_t size) {
   const __m512i angle_bits = _mm512_set1_epi64(static_cast<long long>(kAngleBits)),
                 fine_bits = _mm512_set1_epi64(static_cast<long long>(kFineBits));
@@ -148,7 +150,9 @@ FODP_AVX512 void eight_lanes(const std::uint64_t* words, double* normals, std::s
   one_lane(words, normals, i, size);
 }
 
+#if !defined(__clang__)
 #pragma GCC diagnostic pop
+#endif
 
 #endif
 
