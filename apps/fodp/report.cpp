@@ -5,6 +5,7 @@
 #include "flags.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
+#include "study/quantities.h"
 #include "study/report.h"
 
 namespace fodp::app {
@@ -20,13 +21,13 @@ struct ReportOptions {
         field("out", &Self::out, "the page; for a study its tables and figures are written anew in DIR"),
         field("compact", &Self::compact,
               "also write the studies to this directory in little room, to be kept with a project: what tables and figures need, with five "
-              "digits and curves of at most 26 points"),
+              "digits and curves of at most 13 points"),
         field("markdown", &Self::markdown, "also write the studies to this Markdown file, for a document of one's own"),
     };
   }
 };
 
-constexpr std::size_t kCompactPoints = 26;
+constexpr std::size_t kCompactPoints = 13;
 
 // The records of the studies' runs, without those of tuning, whose outcome stands with the study.
 void write_compact(const std::filesystem::path& directory, const std::vector<StudyResults>& all) {
@@ -34,8 +35,9 @@ void write_compact(const std::filesystem::path& directory, const std::vector<Stu
   RecordFile records(directory / "records.jsonl");
   for (const StudyResults& results : all) {
     write_study(directory, results);
+    const std::set<std::string> columns = curve_columns(results.study);
     for (const RunResult& run : results.runs)
-      if (run.done() && !records.find(run.key, results.study.name)) records.add(compact_record(*run.record, kCompactPoints));
+      if (run.done() && !records.find(run.key, results.study.name)) records.add(compact_record(*run.record, columns, kCompactPoints));
   }
 }
 

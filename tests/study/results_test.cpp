@@ -130,6 +130,14 @@ TEST_F(MadeUp, SvgFilesHaveEverySeries) {
     EXPECT_TRUE(svg.find(part) != svg.npos) << part;
 }
 
+TEST(Svg, ALogarithmicAxisHasAMarkAtEachValue) {
+  Figure figure{
+      .name = "f", .kind = FigureKind::points, .log_x = true, .x = {{"lr", "rate"}}, .panels = {{.title = "", .series = {{"a", {}}}}}};
+  for (const double x : {.02, .2, 2.0}) figure.panels[0].series[0].points.push_back({.x = {x}, .y = {.n = 1, .mean = x}});
+  EXPECT_THAT(gnuplot_script(figure), AllOf(HasSubstr("set logscale x\n"), HasSubstr("set xtics (0.02, 0.2, 2)")));
+  EXPECT_EQ(figure_json(figure)["log_x"], true);
+}
+
 TEST(Kernels, AreDrawnFromTheFormula) {
   const Figure figure = kernel_figure({.name = "k", .kind = FigureKind::kernel, .alpha = {.7}, .lambda = {0, 1}, .window = 4});
   ASSERT_EQ(figure.panels[0].series.size(), 2u);

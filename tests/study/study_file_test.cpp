@@ -106,6 +106,8 @@ TEST(StudyFile, BadStudiesAreRefused) {
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\ny = \"signal_norm\"", "insecure-diagnostics"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\nx = \"time\"", "'time' is not recorded"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nkind = \"pie\"", "'pie' is not a kind"},
+           {"[axes]\na = [0, 1]\n[[figures]]\nname = \"f\"\nkind = \"points\"\nx = \"a\"\nlog-x = true", "figures.log-x: every value"},
+           {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\nlog-x = true", "figures.log-x: only figures of kind"},
            {"[[figures]]\nname = \"f\"\nkind = \"kernel\"", "a kernel needs alpha"},
            {"[axes]\na = [1]\n[[claims]]\ntext = \"x\"\nbetter = { a = 2 }\nworse = { a = 1 }", "has no value '2'"},
            {"[tune]\noption = \"lr\"\ngrid = [1]\nvalidation = 5", "at least two values"},

@@ -111,6 +111,13 @@ function right_end(view) {
   return first < last ? last + (view.figure.kind === "points" ? 0.04 * (last - first) : 0) : undefined;
 }
 
+// A logarithmic horizontal axis with a mark at each value that has a point.
+function log_scale(view) {
+  const values = [...new Set(x_values(view.figure, view.axis))].sort((a, b) => a - b);
+  const afterBuildTicks = (axis) => { axis.ticks = values.map((value) => ({ value })); };
+  return { type: "logarithmic", min: values[0] / 1.1, max: values.at(-1) * 1.1, afterBuildTicks };
+}
+
 function axis_options(text, scale, ticks, grid) {
   const color = css_value("--muted");
   return {
@@ -140,8 +147,8 @@ function tooltip_options(view) {
 function chart_content(view, panel) {
   const names = categories(view.figure, view.axis);
   const numbers = { callback: tick_text, includeBounds: false, maxRotation: 0, maxTicksLimit: 7 };
-  const x_scale = names ? { type: "category", offset: true } : { type: "linear", max: right_end(view) };
-  const x_ticks = names ? { autoSkip: false, maxRotation: 50 } : numbers;
+  const x_scale = names ? { type: "category", offset: true } : view.figure.log_x ? log_scale(view) : { type: "linear", max: right_end(view) };
+  const x_ticks = names ? { autoSkip: false, maxRotation: 50 } : view.figure.log_x ? { ...numbers, callback: String, autoSkip: false } : numbers;
   const options = {
     animation: false, maintainAspectRatio: false, locale: "en", layout: { padding: { top: 6, right: 8 } },
     devicePixelRatio: Math.max(2, window.devicePixelRatio),  // sharp on paper too

@@ -1,7 +1,6 @@
 #include "study/figure.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "fodp/base/fields.h"
 #include "fodp/mechanism/kernel.h"
@@ -32,12 +31,6 @@ std::vector<FigurePoint> curve_points(const FigureSpec& spec, const std::string&
     if (point.y.n > 0) points.push_back(std::move(point));
   }
   return points;
-}
-
-std::optional<double> as_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 // The ends of runs over the values of an axis, which are numbers, or else are counted.
@@ -106,7 +99,7 @@ void add_panels(Figure& figure, const FigureSpec& spec, const StudyResults& resu
 
 Figure make_figure(const FigureSpec& spec, const StudyResults& results) {
   if (spec.kind == FigureKind::kernel) return kernel_figure(spec);
-  Figure figure{.name = spec.name, .title = spec.title, .note = spec.note, .kind = spec.kind};
+  Figure figure{.name = spec.name, .title = spec.title, .note = spec.note, .kind = spec.kind, .log_x = spec.log_x};
   for (const std::string& x : spec.x) {
     const std::string label = !spec.x_label.empty() && spec.x.size() == 1 ? spec.x_label : quantity_label(x);
     figure.x.push_back({spec.kind == FigureKind::bar ? "category" : x, label});
@@ -146,6 +139,7 @@ nlohmann::ordered_json figure_json(const Figure& figure) {
   Json out = {{"name", figure.name}, {"title", figure.title}, {"note", figure.note}, {"kind", kinds[static_cast<int>(figure.kind)]}};
   out["x"] = Json::array();
   for (const FigureAxis& axis : figure.x) out["x"].push_back({{"key", axis.key}, {"label", axis.label}});
+  out["log_x"] = figure.log_x;
   out["y_label"] = figure.y_label;
   out["panels"] = Json::array();
   for (const FigurePanel& panel : figure.panels) {

@@ -36,6 +36,7 @@ struct FigureAxis {
 struct Figure {
   std::string name, title, note;
   FigureKind kind = FigureKind::line;
+  bool log_x = false;
   std::vector<FigureAxis> x;            // the first is the one that is drawn first
   std::vector<std::string> categories;  // of bars
   std::string y_label;

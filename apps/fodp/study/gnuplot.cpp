@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
@@ -83,6 +84,17 @@ std::string bar_plot(const std::string& block, const Style& style, std::size_t p
       block, shift, width * .9, style.color);
 }
 
+// A logarithmic horizontal axis with a mark at each value that has a point.
+std::string log_range(const FigurePanel& panel) {
+  std::set<double> values;
+  for (const FigureSeries& series : panel.series)
+    for (const FigurePoint& point : series.points) values.insert(point.x.front());
+  std::string marks;
+  for (const double value : values) marks += (marks.empty() ? "" : ", ") + number_text(value);
+  return fmt::format("set logscale x\nset xrange [{}:{}]\nset xtics ({}) scale 0.5\n", number_text(*values.begin() / 1.1),
+                     number_text(*values.rbegin() * 1.1), marks);
+}
+
 std::string ranges(const Figure& figure, const FigurePanel& panel) {
   if (figure.kind == FigureKind::bar) {
     std::string tics;
@@ -105,8 +117,8 @@ std::string ranges(const Figure& figure, const FigurePanel& panel) {
   low = std::max(lowest, low - most);
   high = std::min(highest, high + most);
   const double room = high > low ? .05 * (high - low) : std::max(.01, std::abs(high) * .1);
-  return fmt::format("set autoscale x\nset yrange [{}:{}]\nset xtics autofreq scale 0.5\n", number_text(low - room),
-                     number_text(high + room));
+  return fmt::format("set yrange [{}:{}]\n", number_text(low - room), number_text(high + room)) +
+         (figure.log_x ? log_range(panel) : std::string("set autoscale x\nset xtics autofreq scale 0.5\n"));
 }
 
 std::string panel_script(const Figure& figure, const FigurePanel& panel, const std::vector<std::string>& names, const std::string& prefix) {

@@ -37,6 +37,16 @@ std::optional<double> final_quantity(const nlohmann::json& record, std::string_v
   return value->get<double>();
 }
 
+std::set<std::string> curve_columns(const Study& study) {
+  std::set<std::string> columns = {"epoch", "epsilon", "test_accuracy"};
+  for (const FigureSpec& figure : study.figures) {
+    if (figure.kind != FigureKind::line) continue;
+    columns.insert(figure.x.begin(), figure.x.end());
+    columns.insert(figure.y.begin(), figure.y.end());
+  }
+  return columns;
+}
+
 std::string quantity_label(std::string_view name) {
   if (name == "epoch") return "epochs";
   if (name == "step") return "steps";

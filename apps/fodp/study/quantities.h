@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ inline constexpr std::string_view kEpochsToTarget = "epochs_to_target";
 // A number of a finished run: a field of its summary, or the first epoch at which the test accuracy reached `target`. Nothing where the
 // run has no such number; infinite values count as none.
 std::optional<double> final_quantity(const nlohmann::json& record, std::string_view name, std::optional<double> target = {});
+
+// The columns of the curves that this study's tables and figures are made of, and those that any study's are.
+std::set<std::string> curve_columns(const Study& study);
 
 // What axes of figures are called: "test accuracy" for test_accuracy.
 std::string quantity_label(std::string_view name);

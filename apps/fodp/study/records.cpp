@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 #include "fodp/base/check.h"
@@ -135,7 +134,7 @@ void RecordFile::add(Record record) {
   records_.push_back(std::move(record));
 }
 
-Record compact_record(const Record& record, std::size_t points) {
+Record compact_record(const Record& record, const std::set<std::string>& columns, std::size_t points) {
   static const std::set<std::string> kept = {"study",     "run",           "seed",
                                              "tuning",    "status",        "key",
                                              "method",    "data",          "test_accuracy",
@@ -150,11 +149,12 @@ Record compact_record(const Record& record, std::size_t points) {
   if (!record.contains("curve")) return out;
   const Record& curve = record["curve"];
   const std::size_t stride = std::max<std::size_t>(1, (curve.size() + points - 1) / std::max<std::size_t>(1, points));
-  Record columns = Record::object();
+  Record shown = Record::object();
   for (std::size_t i = 0; i < curve.size(); ++i)
     if (i + 1 == curve.size() || (i + 1) % stride == 0)
-      for (const auto& [name, value] : curve[i].items()) columns[name].push_back(rounded(value));
-  out["curve"] = columns;
+      for (const auto& [name, value] : curve[i].items())
+        if (columns.contains(name)) shown[name].push_back(rounded(value));
+  out["curve"] = shown;
   return out;
 }
 

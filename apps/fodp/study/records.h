@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,8 @@ class RecordFile {
 std::string record_line(const Record& record);
 std::optional<Record> read_record(std::string_view line);
 
-// A record in little room, for keeping with a project: the curve as columns, at most `points` of them, with as many digits as pictures
+// A record in little room, for keeping with a project: of the curve these columns, at most `points` of it, with as many digits as pictures
 // need; of the options only those that the study sets.
-Record compact_record(const Record& record, std::size_t points);
+Record compact_record(const Record& record, const std::set<std::string>& columns, std::size_t points);
 
 }  // namespace fodp::app

@@ -1,6 +1,7 @@
 #include "study/study.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/ranges.h>
 
@@ -46,6 +47,12 @@ StudyRun run_at(const Study& study, const Place& place, std::int64_t seed, bool 
 }
 
 }  // namespace
+
+std::optional<double> as_number(const std::string& label) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), value);
+  return error == std::errc() && end == label.data() + label.size() ? std::optional(value) : std::nullopt;
+}
 
 std::string line_name(const std::vector<std::string>& labels) { return fmt::format("{}", fmt::join(labels, ", ")); }
 

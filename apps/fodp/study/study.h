@@ -53,6 +53,9 @@ struct TableSpec {
   std::map<std::string, double> reported;  // what a publication has, by the labels of a line as line_name() joins them
 };
 
+// A label as a number, if it is one.
+std::optional<double> as_number(const std::string& label);
+
 // The labels of a table's line in one text: "equal noise, DP-SGD".
 std::string line_name(const std::vector<std::string>& labels);
 
@@ -67,6 +70,7 @@ struct FigureSpec {
   std::optional<std::string> series;  // an axis
   std::vector<std::string> panels;    // axes: a panel for each combination of their labels
   Place where;
+  bool log_x = false;                 // for points: the horizontal axis has equal distances for equal ratios
   std::vector<double> alpha, lambda;  // for kernel: the orders and temperings whose weights are drawn
   std::int64_t window = 0;
 };

@@ -237,6 +237,13 @@ void check_kernel(const FigureSpec& figure, TomlReader& reader) {
               "{}: a kernel needs alpha = [...], lambda = [...] and window = a number of lags above 1", reader.where("kind"));
 }
 
+void check_log_axis(const FigureSpec& figure, const Study& study, const TomlReader& reader) {
+  check_input(figure.kind == FigureKind::points, "{}: only figures of kind \"points\" have it", reader.where("log-x"));
+  for (const AxisValue& value : study.axis(figure.x.front()).values)
+    check_input(as_number(value.label).value_or(0) > 0, "{}: every value of the axis must be a number above 0, and '{}' is not",
+                reader.where("log-x"), value.label);
+}
+
 FigureSpec read_figure(TomlReader& reader, const Study& study) {
   FigureSpec figure{.name = reader.required("name"),
                     .title = reader.text("title").value_or(""),
@@ -248,6 +255,7 @@ FigureSpec read_figure(TomlReader& reader, const Study& study) {
                     .y_label = reader.text("y-label").value_or(""),
                     .series = reader.text("series"),
                     .panels = reader.list("panels").value_or(std::vector<std::string>()),
+                    .log_x = reader.truth("log-x").value_or(false),
                     .alpha = reader.numbers("alpha"),
                     .lambda = reader.numbers("lambda"),
                     .window = reader.whole("window").value_or(0)};
@@ -267,6 +275,7 @@ FigureSpec read_figure(TomlReader& reader, const Study& study) {
     axes.name(figure.x.front(), "x");
     for (const std::string& y : figure.y) check_final_quantity(y, study, reader.where("y"));
   }
+  if (figure.log_x) check_log_axis(figure, study, reader);
   figure.where = axes.place(where, "where");
   axes.all_used("series");
   return figure;
