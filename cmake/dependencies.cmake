@@ -11,6 +11,7 @@ find_package(Boost REQUIRED)  # headers
 
 if(FODP_TORCH)
   find_package(ZLIB REQUIRED)
+  find_package(Libcsv REQUIRED)
   if(NOT FODP_FUZZ)
     find_package(OpenMP REQUIRED COMPONENTS CXX)
   endif()

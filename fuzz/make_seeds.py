@@ -183,5 +183,39 @@ def ledger():
     write("ledger", "bad-checksum", "#" + json.dumps(header) + " 0123456789abcdef\n{}\n")
 
 
-for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger, study, records):
+def table():
+    schema = """missing = "?"
+comment = "#"
+[columns.a]
+kind = "number"
+low = 0
+high = 10
+log = true
+if_missing = "indicator"
+[columns.b]
+kind = "category"
+values = ["x", "y z"]
+[columns.c]
+kind = "date"
+format = "%Y-%m-%d"
+low = "2000-01-01"
+high = "2020-01-01"
+[columns.who]
+kind = "unit"
+[columns.y]
+kind = "label"
+values = ["no", "yes"]
+trim = "."
+"""
+    rows = 'a,b,c,who,y\r\n1,x,2001-02-03,p,no\n#note\n?,"y z",2002-01-01,"q ""r""",yes.\n'
+    numbers = 'header = false\nseparator = ";"\n[columns.x]\nkind = "number"\nlow = -1\nhigh = 1\n[columns.y]\nkind = "label"\nlow = 0\nhigh = 9\n'
+    write("table", "good", schema + "\0" + rows)
+    write("table", "good-numbers", numbers + "\0" + "\ufeff.5;3\n2;-4e300\n")
+    write("table", "bad-schema", schema.replace("unit", "untie") + "\0" + rows)
+    write("table", "bad-date", schema + "\0" + rows.replace("2001-02-03", "2001-02-3x"))
+    write("table", "bad-quote", schema + "\0" + rows + '1,"x')
+    write("table", "bad-fields", numbers + "\0" + "1;2;3\n")
+
+
+for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger, study, records, table):
     seeds()

@@ -8,6 +8,9 @@
   PLAIN(calibrate, "the noise, steps, sample rate or beta that meets a target")  \
   PLAIN(verify, "check from its files that a run's claim holds")                 \
   WITH_TORCH(audit, "attack a training: is it as private as it claims?")         \
+  WITH_TORCH(schema, "draft what the columns of a table are")                    \
+  WITH_TORCH(predict, "predict rows of a table by a trained run")                \
+  WITH_TORCH(evaluate, "how well a trained run predicts public rows")            \
   WITH_TORCH(methods, "what each method does, releases and costs")               \
   WITH_TORCH(data, "which data sets are found where, checked")                   \
   WITH_TORCH(study, "run many trainings from one file: tables, figures, a page") \

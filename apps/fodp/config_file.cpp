@@ -7,7 +7,7 @@
 
 #include "fodp/base/fields.h"
 #include "fodp/base/json_text.h"
-#include "toml_text.h"
+#include "fodp/base/toml_text.h"
 
 namespace fodp::app {
 namespace {

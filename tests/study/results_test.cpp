@@ -89,6 +89,15 @@ TEST_F(MadeUp, VerdictsFollowTheNumbers) {
               AllOf(HasSubstr("+0.1000 ["), HasSubstr("3 seeds"), HasSubstr("the paper has +0.0400")));
 }
 
+TEST_F(MadeUp, WhatIsTheSameOnEverySeedIsNotAbove) {
+  StudyResults made = results(.1);
+  for (RunResult& run : made.runs)
+    for (const RunResult& other : made.runs)
+      if (run.seed == other.seed && run.place.at("budget") == other.place.at("budget") && other.place.at("method") == "dp-sgd")
+        run.record = other.record;
+  EXPECT_EQ(verdicts_of(made)[1].outcome, Outcome::fails);
+}
+
 TEST_F(MadeUp, AFigureHasTheMeansOfTheCurves) {
   const StudyResults made = results(.1);
   const Figure figure = make_figure(made.study.figures.front(), made);

@@ -107,6 +107,7 @@ TEST(StudyFile, BadStudiesAreRefused) {
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\nx = \"time\"", "'time' is not recorded"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nkind = \"pie\"", "'pie' is not a kind"},
            {"[axes]\na = [0, 1]\n[[figures]]\nname = \"f\"\nkind = \"points\"\nx = \"a\"\nlog-x = true", "figures.log-x: every value"},
+           {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nkind = \"bar\"\nx = \"a\"\nlog-y = true", "figures.log-y: only figures of kind"},
            {"[axes]\na = [1]\n[[figures]]\nname = \"f\"\nseries = \"a\"\nlog-x = true", "figures.log-x: only figures of kind"},
            {"[[figures]]\nname = \"f\"\nkind = \"kernel\"", "a kernel needs alpha"},
            {"[axes]\na = [1]\n[[claims]]\ntext = \"x\"\nbetter = { a = 2 }\nworse = { a = 1 }", "has no value '2'"},

@@ -48,7 +48,7 @@ class Earlier : public ::testing::Test {
     RunDirectory directory(folder_ / name, trainer);
     const Result result = trainer.run();
     RunIdentity identity = identity_now("");
-    directory.finish(result, trainer.state(), *data.format, identity);
+    directory.finish(result, trainer.state(), describe_named(*data.format), identity);
     return result;
   }
   TrainOptions starting_from(const std::string& name) const {

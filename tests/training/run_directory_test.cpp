@@ -106,7 +106,7 @@ TEST_F(RunRecord, OfARunThatWasStoppedHasThePlansGuarantee) {
   EXPECT_EQ(out["event_if_stop_was_fixed"][0]["count"], 3);
   EXPECT_EQ(planned["epsilon_if_stop_was_fixed"], planned["epsilon"]);
   EXPECT_FALSE(planned.contains("event_if_stop_was_fixed"));
-  EXPECT_EQ(model_json(plan, stopped, *data.format)["events"], planned["event"]);
+  EXPECT_EQ(model_json(plan, stopped, describe_named(*data.format))["events"], planned["event"]);
   EXPECT_THAT(privacy_statement(plan, stopped, {}), HasSubstr("Stopped early"));
 }
 
@@ -151,7 +151,7 @@ TEST_F(RunRecord, DirectoryHoldsWholeFiles) {
   RunDirectory directory(folder_ / "a/b", trainer);
   const Result result = trainer.run({.evaluated = [&](const Evaluation& evaluation) { directory.add(evaluation); }});
   RunIdentity identity = identity_now("fingerprint of the rows");
-  directory.finish(result, trainer.state(), *data.format, identity);
+  directory.finish(result, trainer.state(), describe_named(*data.format), identity);
   const auto parse = [&](const char* name) {
     std::ifstream stream(folder_ / "a/b" / name);
     return nlohmann::json::parse(stream);
@@ -204,7 +204,7 @@ TEST_F(RunRecord, FollowsNoLink) {
   std::filesystem::create_symlink(folder_ / "victim", folder_ / "run/summary.json");
   const Result result = trainer.run();
   RunIdentity identity = identity_now("");
-  directory.finish(result, trainer.state(), *data.format, identity);
+  directory.finish(result, trainer.state(), describe_named(*data.format), identity);
   EXPECT_EQ(std::filesystem::file_size(folder_ / "victim"), 4u);
   EXPECT_FALSE(std::filesystem::is_symlink(folder_ / "run/summary.json"));
 }

@@ -156,7 +156,7 @@ function chart_content(view, panel) {
     plugins: { legend: { display: false }, tooltip: tooltip_options(view), intervals: { kind: view.figure.kind } },
     scales: {
       x: axis_options(view.axis.label, x_scale, x_ticks, { display: false }),
-      y: axis_options(view.figure.y_label, panel_range(view, panel), numbers, {}),
+      y: axis_options(view.figure.y_label, panel.log_y ? { type: "logarithmic" } : panel_range(view, panel), numbers, {}),
     },
   };
   return { data: { labels: names ?? [], datasets: panel.series.map((series) => dataset(view, series, names)) }, options };

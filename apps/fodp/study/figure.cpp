@@ -15,6 +15,9 @@ std::optional<double> number_in(const Record& point, const std::string& name) {
   return value->get<double>();
 }
 
+// A number says little without its axis: "beta 0.9".
+std::string named(const std::string& axis, const std::string& label) { return as_number(label) ? axis + " " + label : label; }
+
 // The means over the runs, evaluation by evaluation. Runs that were cut short end the series.
 std::vector<FigurePoint> curve_points(const FigureSpec& spec, const std::string& y, const std::vector<const RunResult*>& runs) {
   std::vector<FigurePoint> points;
@@ -63,7 +66,7 @@ FigureSeries series_at(const FigureSpec& spec, const std::string& y, const std::
 }
 
 FigurePanel panel_at(const FigureSpec& spec, std::string title, const StudyResults& results, const Place& place) {
-  FigurePanel panel{.title = std::move(title), .series = {}};
+  FigurePanel panel{.title = std::move(title), .series = {}, .log_y = spec.log_y};
   const auto add = [&](const std::string& label, const Place& at) {
     for (const std::string& y : spec.y)
       if (FigureSeries series = series_at(spec, y, label, results, at); !series.points.empty()) panel.series.push_back(std::move(series));
@@ -75,7 +78,7 @@ FigurePanel panel_at(const FigureSpec& spec, std::string title, const StudyResul
   for (const AxisValue& value : results.study.axis(*spec.series).values) {
     Place one = place;
     one[*spec.series] = value.label;
-    add(value.label, one);
+    add(named(*spec.series, value.label), one);
   }
   return panel;
 }
@@ -90,7 +93,7 @@ void add_panels(Figure& figure, const FigureSpec& spec, const StudyResults& resu
   for (const AxisValue& value : axis.values) {
     Place inner = place;
     inner[axis.name] = value.label;
-    const std::string part = as_number(value.label) ? axis.name + " " + value.label : value.label;
+    const std::string part = named(axis.name, value.label);
     add_panels(figure, spec, results, inner, depth + 1, title.empty() ? part : title + ", " + part);
   }
 }
@@ -158,7 +161,7 @@ nlohmann::ordered_json figure_json(const Figure& figure) {
       }
       list.push_back({{"name", series.name}, {"points", points}});
     }
-    out["panels"].push_back({{"title", panel.title}, {"series", list}});
+    out["panels"].push_back({{"title", panel.title}, {"series", list}, {"log_y", panel.log_y}});
   }
   return out;
 }

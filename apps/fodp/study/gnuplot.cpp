@@ -167,7 +167,8 @@ std::string gnuplot_script(const Figure& figure) {
   const int column_width = static_cast<int>(longest) * 7 + 48;
   const int key_columns = std::max(1, std::min(static_cast<int>(names.size()), (width - 20) / column_width));
   const int key_rows = names.size() < 2 ? 0 : (static_cast<int>(names.size()) + key_columns - 1) / key_columns;
-  const int head = 34 + key_rows * kKeyLine, height = down * kPanelHeight + head;
+  const bool titled = std::ranges::any_of(figure.panels, [](const FigurePanel& panel) { return !panel.title.empty(); });
+  const int head = 34 + key_rows * kKeyLine + (titled ? 14 : 0), height = down * kPanelHeight + head;
   std::string text = fmt::format(
       "W = {}.0\nH = {}.0\nset terminal svg size {},{} font 'sans-serif,12' background 'white'\nset grid linecolor rgb '#dddddd'\nset "
       "border 3\nset "

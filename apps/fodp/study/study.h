@@ -71,6 +71,7 @@ struct FigureSpec {
   std::vector<std::string> panels;    // axes: a panel for each combination of their labels
   Place where;
   bool log_x = false;                 // for points: the horizontal axis has equal distances for equal ratios
+  bool log_y = false;                 // for lines: so has the vertical one; values must be above 0
   std::vector<double> alpha, lambda;  // for kernel: the orders and temperings whose weights are drawn
   std::int64_t window = 0;
 };

@@ -7,9 +7,9 @@
 #include "fodp/base/check.h"
 #include "fodp/base/fields.h"
 #include "fodp/base/json_text.h"
+#include "fodp/base/toml_reader.h"
+#include "fodp/base/toml_text.h"
 #include "study/quantities.h"
-#include "study/toml_reader.h"
-#include "toml_text.h"
 
 namespace fodp::app {
 namespace {
@@ -256,6 +256,7 @@ FigureSpec read_figure(TomlReader& reader, const Study& study) {
                     .series = reader.text("series"),
                     .panels = reader.list("panels").value_or(std::vector<std::string>()),
                     .log_x = reader.truth("log-x").value_or(false),
+                    .log_y = reader.truth("log-y").value_or(false),
                     .alpha = reader.numbers("alpha"),
                     .lambda = reader.numbers("lambda"),
                     .window = reader.whole("window").value_or(0)};
@@ -276,6 +277,7 @@ FigureSpec read_figure(TomlReader& reader, const Study& study) {
     for (const std::string& y : figure.y) check_final_quantity(y, study, reader.where("y"));
   }
   if (figure.log_x) check_log_axis(figure, study, reader);
+  check_input(!figure.log_y || figure.kind == FigureKind::line, "{}: only figures of kind \"line\" have it", reader.where("log-y"));
   figure.where = axes.place(where, "where");
   axes.all_used("series");
   return figure;

@@ -28,6 +28,7 @@ Comparison difference(const StudyResults& results, const Claim& claim) {
 Outcome outcome_of(const Verdict& verdict) {
   const Comparison& found = verdict.difference;
   if (!verdict.p_holm) return Outcome::open;
+  if (*found.low == 0 && *found.high == 0) return Outcome::fails;  // the same, seed by seed
   if (*verdict.p_holm < .05) return found.mean > 0 ? Outcome::holds : Outcome::fails;
   return verdict.claim.claimed && *found.high < *verdict.claim.claimed ? Outcome::fails : Outcome::open;
 }

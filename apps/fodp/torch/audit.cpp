@@ -139,20 +139,22 @@ int audit(const Words& words) {
   check_options(line);
   const std::optional<std::string>& out = line.options.run.out;
   if (out) check_can_make_run(*out, kFiles);
-  make_plan(line.options, announced_sizes(line.options.data));  // all that can be wrong with the options, before any row is read
+  // All that can be wrong with the options, before any row is read.
+  if (const std::optional<DataSizes> sizes = sizes_before_reading(line.options.data)) make_plan(line.options, *sizes);
 
-  const Dataset data = load_dataset(line.options.data);
-  const Plan plan = make_plan(line.options, {data.train.size(), data.test.size()});
-  Model model = initial_model(line.options, *data.format);
-  const Objective& objective = objective_for(data.train.target());
+  const RunData data = load_data(line.options.data);
+  const Plan plan = make_plan(line.options, data.sizes());
+  Model model = initial_model(line.options, data.about);
+  const Objective& objective = objective_for(data.about.target);
   // The noise that the run would have, which may be more than a run by itself needs: it is calibrated with what earlier runs cost.
   PrivateOptions options = line.options;
   options.privacy.epsilon.reset();
   options.privacy.noise_multiplier = plan.noise_multiplier();
   options.privacy.delta = plan.delta();
   const AuditReport report = fodp::audit(
-      *model.module, [&](const Tensors& inputs, const at::Tensor& targets) { return objective.row_losses(model.forward(inputs), targets); },
-      {.count = data.train.count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train.gather(rows); }}, options,
+      *model.module,
+      [&](const Tensors& inputs, const at::Tensor& targets) { return unit_losses(objective, model.forward(inputs), targets); },
+      {.count = data.train->count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train->gather(rows); }}, options,
       line.asked, progress(line.flags));
   const RunIdentity identity = identity_now(data.fingerprint);
   const nlohmann::ordered_json json = report_json(report, plan, identity);

@@ -66,9 +66,11 @@ void ProgressLine::stepped(const Progress& progress) {
 void ProgressLine::evaluated(const Evaluation& evaluation) {
   if (quiet_) return;
   clear();
-  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8} of {}  test {}  test loss {:.4f}  {}\n", evaluation.step, evaluation.epoch,
-                   upper_text(spent(evaluation.epsilon)), planned_, metric_text(objective_, evaluation.test_metric), evaluation.test_loss,
-                   duration(evaluation.seconds)));
+  std::string tested;
+  if (!std::isnan(evaluation.test_metric)) tested += "  test " + metric_text(objective_, evaluation.test_metric);
+  if (!std::isnan(evaluation.test_loss)) tested += fmt::format("  test loss {:.4f}", evaluation.test_loss);
+  note(fmt::format("step {:>6}  epoch {:>6.1f}  epsilon {:>8} of {}{}  {}\n", evaluation.step, evaluation.epoch,
+                   upper_text(spent(evaluation.epsilon)), planned_, tested, duration(evaluation.seconds)));
 }
 
 }  // namespace fodp::app

@@ -1,6 +1,8 @@
 // fodp train: a private training from options to model, with its privacy statement.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include <fmt/core.h>
 
@@ -17,6 +19,11 @@
 namespace fodp::app {
 namespace {
 
+// For a plan whose only use is to find what is wrong with the options of a table, before its rows are read and counted.
+std::int64_t rows_to_try(const PrivacyOptions& privacy) {
+  return std::max<std::int64_t>(100000, static_cast<std::int64_t>(std::ceil(std::min(1e9, privacy.lot.value_or(0)))));
+}
+
 void warn(const std::string& text) { note("fodp: warning: " + with_dashes(text) + "\n"); }
 
 void print_warnings(const Plan& plan, const Flags& flags) {
@@ -26,14 +33,17 @@ void print_warnings(const Plan& plan, const Flags& flags) {
   if (flags.given("hidden") && model != ModelKind::mlp)
     warn(fmt::format("--hidden has no effect: it is for the mlp, not the {}", enum_name(model)));
   if (flags.given("activation") && model == ModelKind::resnet) warn("--activation has no effect: the resnet's is relu");
+  if (flags.given("activation") && model == ModelKind::linear) warn("--activation has no effect: a linear model has none");
 }
 
 std::string short_text(const Schedule& schedule) { return schedule.constant() ? fmt::format("{:.6g}", schedule.first()) : schedule.text(); }
 
 void print_plan(const Plan& plan) {
-  note(fmt::format("{} on {}: {} examples, {} with {} parameters, {} steps, expected lot {}, clip norm {}, noise multiplier {}\n",
-                   plan.method().name, plan.options().data_name, plan.train_examples(), plan.model(), plan.parameters(), plan.steps(),
-                   short_text(plan.expected_lot()), number_text(plan.options().clip.clip_norm), short_text(plan.noise_multiplier())));
+  const std::string units = plan.unit_is_row() ? "examples" : fmt::format("units ({})", plan.unit());
+  note(fmt::format("{} on {}: {} {}, {} with {} parameters, {} steps, expected lot {}, clip norm {}, noise multiplier {}\n",
+                   plan.method().name, plan.options().data_name, plan.train_examples(), units, plan.model(), plan.parameters(),
+                   plan.steps(), short_text(plan.expected_lot()), number_text(plan.options().clip.clip_norm),
+                   short_text(plan.noise_multiplier())));
 }
 
 Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet, const Interrupt& interrupt) {
@@ -52,10 +62,18 @@ Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& direct
 
 int print_dry_run(const Plan& plan, const Flags& flags) {
   print_warnings(plan, flags);
-  if (flags.json()) return print_json(summary_json(plan, nullptr, *objective_table().front(), identity_now({}))), 0;
+  const Objective& objective = objective_for(describe_data(plan.options().data).target);
+  if (flags.json()) return print_json(summary_json(plan, nullptr, objective, identity_now({}))), 0;
   if (!flags.quiet()) print_plan(plan);
   print_text(privacy_statement(plan));
   return 0;
+}
+
+// " (give or take .3% for its noise)" for a share of private test rows.
+std::string noise_text(const Trainer& trainer) {
+  const Plan& plan = trainer.plan();
+  if (!plan.tests_are_private() || trainer.objective().error) return "";
+  return fmt::format(" (its noise has a standard deviation of {:.2g}%)", 100 * plan.tests().noise / static_cast<double>(plan.sizes().test));
 }
 
 int print_result(const Trainer& trainer, const Result& result, const RunIdentity& identity, const Flags& flags, int status) {
@@ -63,9 +81,11 @@ int print_result(const Trainer& trainer, const Result& result, const RunIdentity
   if (flags.json()) return print_json(summary_json(plan, &result, trainer.objective(), identity)), status;
   const AveragingEntry& average = *plan.stages().averaging;
   const std::string of = average.make ? fmt::format(" of the averaged parameters ({})", average.name) : "";
-  print_text(fmt::format("Test {}{} after {} steps in {:.1f} s\n\n{}",
-                         metric_text(trainer.objective(), result.evaluations.back().test_metric), of, result.steps, result.seconds,
-                         privacy_statement(plan, result, identity)));
+  const double metric = result.evaluations.back().test_metric;
+  const std::string tested =
+      plan.sizes().test == 0 ? "Trained" : fmt::format("Test {}{}{}", metric_text(trainer.objective(), metric), noise_text(trainer), of);
+  print_text(
+      fmt::format("{} after {} steps in {:.1f} s\n\n{}", tested, result.steps, result.seconds, privacy_statement(plan, result, identity)));
   return status;
 }
 
@@ -120,28 +140,47 @@ void print_end(const Trainer& trainer, const Result& result, bool interrupted) {
                      result.budget_spent ? "the budget is spent" : "stopped", result.steps, plan.steps()));
   if (interrupted && plan.options().run.out && result.steps < plan.steps())
     note(fmt::format("fodp: to go on: fodp train --resume {}\n", *plan.options().run.out));
-  if (const double loss = result.evaluations.back().test_loss; !(loss < 1e6))
+  if (const double loss = result.evaluations.back().test_loss;
+      trainer.plan().sizes().test > 0 && !trainer.plan().tests_are_private() && !(loss < 1e6))
     warn(fmt::format("the run diverged: the test loss is {:.3g}; a smaller --lr would help", loss));
 }
 
-int train(const CommandLine& line, bool resume) {
+// Which rows are held out follows from a number that is drawn once and recorded, like the initial values.
+void draw_test_seed(TrainOptions& options) {
+  if (options.data.test_fraction && !options.data.test_seed)
+    options.data.test_seed = options.insecure_seed ? *options.insecure_seed : static_cast<std::int64_t>(std::random_device()());
+}
+
+int train(CommandLine& line, bool resume) {
+  draw_test_seed(line.options);
   const TrainOptions& options = line.options;
   const Flags& flags = line.flags;
   const std::string asked = options.method;
-  // All that can be wrong with the options, before any row is read.
-  Plan plan = make_plan(options, announced_sizes(options.data));
-  if (asked != plan.method().name) note(fmt::format("fodp: {} is {}: {}\n", asked, plan.method().name, plan.method().alias_reason));
-  if (options.run.dry_run) return print_dry_run(plan, flags);
+  // All that can be wrong with the options, before any row is read. A table does not tell how many rows it has without being read.
+  const std::optional<DataSizes> announced = sizes_before_reading(options.data);
+  std::optional<Plan> plan;
+  if (announced)
+    plan.emplace(make_plan(options, *announced));
+  else
+    make_plan(options, {rows_to_try(options.privacy), 0, SizesFrom::option});
+  check_input(plan || !options.run.dry_run, "--dry-run reads no row, and a table does not tell how many it has: give --train-size");
+  const auto explain_alias = [&] {
+    if (asked != plan->method().name) note(fmt::format("fodp: {} is {}: {}\n", asked, plan->method().name, plan->method().alias_reason));
+  };
+  if (plan) explain_alias();
+  if (options.run.dry_run) return print_dry_run(*plan, flags);
   if (options.run.out && !resume) check_can_make_run(*options.run.out);
   if (options.run.save) check_can_write(*options.run.save);
 
-  const Dataset data = load_dataset(options.data);
-  if (data.train.size() != plan.sizes().train || data.test.size() != plan.sizes().test)
-    plan = make_plan(options, {data.train.size(), data.test.size()});
-  print_warnings(plan, flags);
-  if (!flags.quiet()) print_plan(plan);
+  const RunData data = load_data(options.data);
+  const bool planned = plan.has_value();
+  if (!plan || data.sizes().train != plan->sizes().train || data.sizes().test != plan->sizes().test)
+    plan.emplace(make_plan(options, data.sizes()));
+  if (!planned) explain_alias();
+  print_warnings(*plan, flags);
+  if (!flags.quiet()) print_plan(*plan);
 
-  Trainer trainer(std::move(plan), data);
+  Trainer trainer(std::move(*plan), data);
   std::optional<RunDirectory> directory;
   open_directory(directory, trainer, data.fingerprint, resume);
   const Interrupt interrupt;
@@ -149,9 +188,9 @@ int train(const CommandLine& line, bool resume) {
   print_end(trainer, result, interrupt.came());
 
   RunIdentity identity = identity_now(data.fingerprint);
-  if (directory) directory->finish(result, trainer.state(), *data.format, identity);
+  if (directory) directory->finish(result, trainer.state(), data.about, identity);
   if (options.run.save)
-    save_state_dict(trainer.state(), *options.run.save, {{kModelKey, model_json(trainer.plan(), result, *data.format).dump()}});
+    save_state_dict(trainer.state(), *options.run.save, {{kModelKey, model_json(trainer.plan(), result, data.about).dump()}});
   const int status = print_result(trainer, result, identity, flags, interrupt.came() ? kInterruptedStatus : 0);
   if (options.run.out && !flags.json())
     print_text(fmt::format("\nIn {}: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint\n",
@@ -163,6 +202,7 @@ int train(const CommandLine& line, bool resume) {
 
 int train(const Words& words) {
   CommandLine line;
+  line.show_options_of(words);
   if (!line.flags.parse(words)) return 0;
   if (!line.options.run.resume) return train(line, false);
   CommandLine again;

@@ -1,6 +1,9 @@
 #include "train_flags.h"
 
+#include <algorithm>
+
 #include "alternatives.h"
+#include "fodp/data/own_data.h"
 #include "fodp/training/stages.h"
 
 namespace fodp::app {
@@ -16,16 +19,42 @@ void describe_names(Flags& flags) {
   for_each_table(describe);
   std::vector<std::string> data;
   for (const DataSource& source : data_sources()) data.emplace_back(source.format.name);
+  for (const DataKind& kind : data_kinds()) data.emplace_back(kind.name);
   flags.values("data", data);
 }
 
+// The kind of data that the words ask for, if it is one of the user's own.
+const DataKind* kind_asked_for(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--data" && i + 1 < words.size()) return find_data_kind(words[i + 1]);
+    if (words[i].starts_with("--data=")) return find_data_kind(std::string_view(words[i]).substr(7));
+  }
+  return nullptr;
+}
+
+// The options of a kind of data are shown to whoever asks for that kind.
+void hide_other_kinds(Flags& flags, const DataKind* asked) {
+  for (const DataKind& kind : data_kinds())
+    for (const std::string_view option : kind.reads)
+      if (!asked || std::ranges::find(asked->reads, option) == asked->reads.end()) flags.describe(option, std::nullopt);
+}
+
 }  // namespace
+
+void TrainFlags::show_options_of(const std::vector<std::string>& words) {
+  const bool help = std::ranges::any_of(words, [](const std::string& word) { return word == "--help" || word == "-h"; });
+  if (help) hide_other_kinds(flags, kind_asked_for(words));
+}
 
 TrainFlags::TrainFlags(std::string command, std::string about, std::string example)
     : flags(std::move(command), std::move(about), std::move(example)) {
   for (const OptionView& view : parts_of(options)) flags.add(view.heading, *view.part, view.options);
   describe_names(flags);
-  flags.repeatable("spent");
+  for (const char* name : {"spent", "train", "test"}) flags.repeatable(name);
+  flags.describe("data",
+                 "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn; or table, for files of your own, whose options are shown "
+                 "by: fodp train "
+                 "--data table --help");
   for (const auto& [one, other] : kAlternatives) flags.alternatives({std::string(one), std::string(other)});
 }
 

@@ -11,6 +11,9 @@ namespace fodp::app {
 struct TrainFlags {
   TrainFlags(std::string command, std::string about, std::string example);
 
+  // Leaves out of the help what is for kinds of data that these words do not ask for.
+  void show_options_of(const std::vector<std::string>& words);
+
   TrainOptions options;
   Flags flags;
 };

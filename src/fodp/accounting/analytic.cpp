@@ -90,6 +90,17 @@ Interval gaussian_epsilon(double distance, double delta) {
           least_epsilon([&](double epsilon) { return gaussian_delta(distance, epsilon).upper; }, delta, true)};
 }
 
+double gaussian_distance(double epsilon, double delta) {
+  double low = 0, high = 1;
+  while (gaussian_delta(high, epsilon).upper <= delta) high *= 2;
+  for (int i = 0; i < 200 && low < high; ++i) {
+    const double middle = low + (high - low) / 2;
+    if (middle == low || middle == high) break;
+    (gaussian_delta(middle, epsilon).upper <= delta ? low : high) = middle;
+  }
+  return low;
+}
+
 // With e the likelihood ratio of the two normals where the mixture's is exp(+-epsilon), both directions are the plain Gaussian's delta at
 // log e, scaled (the amplification by subsampling of Balle, Barthe and Gaboardi 2018, Theorem 2, with equality).
 Interval sampled_gaussian_delta(double sample_rate, double noise_multiplier, double epsilon, Direction direction) {

@@ -20,6 +20,10 @@ Interval gaussian_delta(double distance, double epsilon);
 // Least epsilon >= 0 at which they are, for delta in (0, 1).
 Interval gaussian_epsilon(double distance, double delta);
 
+// The largest distance (up to rounding, and never above it) at which they are (epsilon, delta)-close: the parameter mu of Gaussian
+// differential privacy that a budget stands for (Dong, Roth and Su 2022).
+double gaussian_distance(double epsilon, double delta);
+
 // The same for one Poisson-subsampled Gaussian: rate in (0, 1], noise multiplier > 0.
 Interval sampled_gaussian_delta(double sample_rate, double noise_multiplier, double epsilon, Direction direction);
 Interval sampled_gaussian_epsilon(double sample_rate, double noise_multiplier, double delta, Direction direction);

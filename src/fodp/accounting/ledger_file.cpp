@@ -46,6 +46,7 @@ Json header_json(const LedgerHeader& header) {
           {"accountant", enum_name(header.accountant)},
           {"insecure", header.insecure},
           {"data_fingerprint", header.data_fingerprint},
+          {"unit", header.unit},
           {"rows", header.rows},
           {"earlier", events_to_json(header.earlier)},
           {"plan", events_to_json(header.plan)}};
@@ -60,6 +61,7 @@ LedgerHeader header_of(const Json& json, const std::string& where) {
   header.version = json.at("version");
   header.date = json.at("date");
   header.data_fingerprint = json.at("data_fingerprint");
+  header.unit = json.value("unit", std::string("row"));
   header.rows = json.value("rows", std::int64_t{0});
   header.delta = json.at("delta");
   header.accountant = FieldText<AccountantKind>::parse(json.at("accountant").get<std::string>(), where + ": accountant", {});

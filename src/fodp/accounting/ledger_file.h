@@ -1,6 +1,6 @@
 // The ledger of a run on disk: what may have been released, written down before it is. Its lines (base/chained_lines.h) are JSON:
 //
-//   {"fodp_ledger": 1, "run", "version", "date", "delta", "accountant", "insecure", "data_fingerprint", "rows", "earlier", "plan"}    first
+//   {"fodp_ledger": 1, "run", "version", "date", "delta", "accountant", "insecure", "data_fingerprint", "unit", "rows", "earlier", "plan"}    first
 //   {"reserve": {"from", "to", "each"}}    `each` charges for every event of the list, from number `from` to number `to`, counted from 0
 //   {"give_back": {"from", "to", "each"}}  of these, so many were not used, and will not be
 //   {"event": {...}}                       an event that the plan does not have is added to the end of the list
@@ -33,7 +33,8 @@ struct LedgerHeader {
   double delta = 0;
   AccountantKind accountant = AccountantKind::pld;
   std::vector<std::string> insecure;  // why the run is not private; empty if it is
-  std::int64_t rows = 0;              // of the training data
+  std::string unit = "row";           // whom the guarantee is for: each row, or whoever a column names
+  std::int64_t rows = 0;              // of the training data, or units
   Events earlier;                     // what was spent on the same rows before
   Events plan;                        // of the run itself
 

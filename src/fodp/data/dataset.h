@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fodp/base/fields.h"
+#include "fodp/base/file_names.h"
 #include "fodp/base/sha256.h"
 #include "fodp/data/rows.h"
 
@@ -96,9 +97,28 @@ struct DataOptions {
   std::optional<std::string> data_dir;
   std::optional<std::int64_t> train_size, test_size, insecure_validation;
 
+  // Of data of one's own (own_data.h).
+  FileNames train, test;
+  std::optional<std::string> schema, privacy_unit;
+  std::optional<double> test_fraction;
+  std::optional<std::int64_t> test_seed;
+  bool test_public = false;
+
   static auto fields() {
     return std::tuple{
-        field("data", &DataOptions::data, "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn"),
+        field("data", &DataOptions::data, "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn; or table, for files of your own"),
+        field("train", &DataOptions::train, "file to train on; may be repeated"),
+        field("test", &DataOptions::test, "file to test on; may be repeated"),
+        field("schema", &DataOptions::schema, "what the columns of the table are: fodp schema FILE drafts one"),
+        field("privacy-unit", &DataOptions::privacy_unit,
+              "the column that says whose row it is: what is protected is then all that they have in the table, however many rows", {},
+              "the schema's, or each row by itself"),
+        field("test-fraction", &DataOptions::test_fraction, "hold so many of the units out of training, and test on them",
+              strictly_between(0, 1)),
+        field("test-seed", &DataOptions::test_seed, "which units `test-fraction` holds out follows from this number and the unit alone",
+              between(0, 9007199254740992.0), "drawn"),
+        field("test-public", &DataOptions::test_public,
+              "declare that the test rows are public, as those of a benchmark are: they are tested on without noise, at every evaluation"),
         field("data-dir", &DataOptions::data_dir, "folder with the data set's standard files, in it or in its usual sub-folder", {},
               "where Debian's dataset-fashion-mnist puts it"),
         field("train-size", &DataOptions::train_size, "train on the first so many examples", at_least(1), "all"),

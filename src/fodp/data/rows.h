@@ -57,6 +57,10 @@ struct Batch {
 
 using Gather = std::function<Batch(std::span<const std::int64_t> rows)>;
 
+// A random word for each row of a lot, by the row's number: the same for one lot and row however often it is asked for.
+using RowWords = std::function<std::uint64_t(std::int64_t row)>;
+using DrawnGather = std::function<Batch(std::span<const std::int64_t> rows, const RowWords& words)>;
+
 // What a model learns to predict: one of so many classes, numbered from 0, or a number.
 struct Target {
   enum class Kind { classes, number };
@@ -75,6 +79,10 @@ class Rows {
 
   // These rows, numbered from 0, in this order. Called from several threads at once. InputError for a row that does not exist.
   virtual Batch gather(std::span<const std::int64_t> rows) const = 0;
+
+  // Whether what stands for a row is drawn anew for each lot, as one row of a unit is; and these rows as drawn by the lot's words.
+  virtual bool draws() const { return false; }
+  virtual Batch gather_drawn(std::span<const std::int64_t> rows, const RowWords& /*words*/) const { return gather(rows); }
 };
 
 // Rows of tensors that are in memory already. It shares their storage: nothing may write to them while it is in use.

@@ -1,4 +1,4 @@
-// Flatten, Linear, activation, ..., Linear.
+// mlp: Flatten, Linear, activation, ..., Linear. linear: Flatten, Linear.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
@@ -10,8 +10,15 @@ namespace fodp {
 
 constexpr double kMostParameters = 0x1p30;  // a run holds some ten numbers for each
 
+Model make_linear(const ModelOptions& options, const InputShape& shape) {
+  ModelOptions no_hidden = options;
+  no_hidden.hidden.clear();
+  return make_mlp(no_hidden, shape);
+}
+
 Model make_mlp(const ModelOptions& options, const InputShape& shape) {
-  torch::nn::Sequential layers{torch::nn::Flatten()};
+  // Of a list of numbers there is nothing to flatten; a unit may come with several of them, which stay apart.
+  torch::nn::Sequential layers{shape.is_list ? torch::nn::Flatten(torch::nn::FlattenOptions().start_dim(-1)) : torch::nn::Flatten()};
   std::int64_t width = shape.channels * shape.height * shape.width;
   double count = 0, last = static_cast<double>(width);
   for (const std::int64_t hidden : options.hidden) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -18,13 +19,13 @@ class Module;
 
 namespace fodp {
 
-enum class ModelKind { mlp, cnn, resnet };
+enum class ModelKind { mlp, linear, cnn, resnet };
 enum class Activation { tanh, relu };
 
 template <>
 struct EnumNames<ModelKind> {
   static constexpr std::pair<std::string_view, ModelKind> values[] = {
-      {"mlp", ModelKind::mlp}, {"cnn", ModelKind::cnn}, {"resnet", ModelKind::resnet}};
+      {"mlp", ModelKind::mlp}, {"linear", ModelKind::linear}, {"cnn", ModelKind::cnn}, {"resnet", ModelKind::resnet}};
 };
 
 template <>
@@ -40,7 +41,8 @@ struct ModelOptions {
   static auto fields() {
     return std::tuple{
         field("model", &ModelOptions::model,
-              "mlp; cnn: two convolutions and two linear layers; resnet: ResNet-20 with GroupNorm (Python lines that load each: "
+              "mlp; linear: logistic regression, or least squares for a number; cnn: two convolutions and two linear layers; resnet: "
+              "ResNet-20 with GroupNorm (Python lines that load each: "
               "docs/models.md)"),
         field("hidden", &ModelOptions::hidden, "hidden layers of the mlp, as 64,32", between(1, 1 << 20)),
         field("activation", &ModelOptions::activation, "tanh or relu, of mlp and cnn"),
@@ -50,6 +52,10 @@ struct ModelOptions {
 
 struct InputShape {
   std::int64_t channels, height, width, classes;
+  bool is_list = false;  // a row is a list of `width` numbers, not an image
+
+  // Of rows with inputs of this shape, [numbers] or [channels, height, width]. InputError for any other.
+  static InputShape of(std::span<const std::int64_t> row, std::int64_t outputs);
 };
 
 struct Model {
@@ -63,6 +69,7 @@ Model make_model(const ModelOptions& options, const InputShape& shape);
 
 // Each model's file defines one.
 Model make_mlp(const ModelOptions& options, const InputShape& shape);
+Model make_linear(const ModelOptions& options, const InputShape& shape);
 Model make_cnn(const ModelOptions& options, const InputShape& shape);
 Model make_resnet(const ModelOptions& options, const InputShape& shape);
 

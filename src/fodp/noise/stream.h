@@ -15,7 +15,7 @@
 
 namespace fodp {
 
-enum class Purpose : std::uint8_t { noise = 1, sampling = 2, acceptance = 3 };
+enum class Purpose : std::uint8_t { noise = 1, sampling = 2, acceptance = 3, choice = 4 };
 
 class RunKey {
  public:
@@ -31,7 +31,7 @@ class RunKey {
   friend class RandomStream;
   RunKey() = default;
 
-  using Owners = std::array<std::atomic<std::uint64_t>, 4>;  // by purpose; 0 where nobody has claimed it
+  using Owners = std::array<std::atomic<std::uint64_t>, 5>;  // by purpose; 0 where nobody has claimed it
 
   std::array<std::uint8_t, 32> bytes_{};
   std::shared_ptr<Owners> owners_ = std::make_shared<Owners>();  // shared with all streams that are made from this key

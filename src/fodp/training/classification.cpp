@@ -2,7 +2,6 @@
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/eq.h>
-#include <ATen/ops/sum.h>
 
 #include "fodp/training/objective.h"
 
@@ -15,10 +14,9 @@ extern const Objective kClassification = {
     .target = Target::Kind::classes,
     .row_losses = [](const at::Tensor& outputs,
                      const at::Tensor& targets) { return at::cross_entropy_loss(outputs, targets, /*weight=*/{}, at::Reduction::None); },
-    .sums =
-        [](const at::Tensor& outputs, const at::Tensor& targets) {
-          return std::vector<double>{static_cast<double>(outputs.argmax(1).eq(targets).sum().item<std::int64_t>())};
-        },
+    .parts = [](const at::Tensor& outputs,
+                const at::Tensor& targets) { return outputs.argmax(1).eq(targets).to(at::kDouble).unsqueeze(1); },
+    .part_bounds = {1},
     .value = [](std::span<const double> sums, double rows) { return sums[0] / rows; },
 };
 

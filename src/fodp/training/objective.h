@@ -18,9 +18,12 @@ struct Objective {
   std::string_view metric;                                                         // "accuracy"
   Target::Kind target;                                                             // the kind of target that it is for
   at::Tensor (*row_losses)(const at::Tensor& outputs, const at::Tensor& targets);  // one for each row
-  // Sums over the rows of a block, which are added over blocks; then the metric from them and the number of rows.
-  std::vector<double> (*sums)(const at::Tensor& outputs, const at::Tensor& targets);
+  // What each row adds to the sums that the metric is computed from, [rows, sums] in double; then the metric from the sums and the number
+  // of rows. Where outputs and targets that are numbers lie in [-1, 1], the parts of a row are at most `part_bounds` away from 0.
+  at::Tensor (*parts)(const at::Tensor& outputs, const at::Tensor& targets);
+  std::vector<double> part_bounds;
   double (*value)(std::span<const double> sums, double rows);
+  double (*error)(std::span<const double> sums, double rows) = nullptr;  // root of the mean squared error, of targets that are numbers
 };
 
 Table<Objective> objective_table();

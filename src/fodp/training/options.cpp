@@ -35,23 +35,6 @@ std::vector<std::pair<const OptionPart*, std::string>> stage_parts() {
 
 }  // namespace
 
-FileNames FieldText<FileNames>::parse(std::string_view text, std::string_view where, const Range&) {
-  FileNames files;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    files.names.emplace_back(text.substr(0, end));
-    check_input(!files.names.back().empty(), "{}: the name of a file is empty", where);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return files;
-}
-
-std::string FieldText<FileNames>::print(const FileNames& files) {
-  std::string text;
-  for (const std::string& name : files.names) text += (text.empty() ? "" : "\n") + name;
-  return text;
-}
-
 std::vector<OptionView> parts_of(PrivateOptions& options) {
   std::vector<OptionView> views = {view("Method", options), view("Privacy", options.privacy), view("Stages of the method", options.stages),
                                    view("Clipping", options.clip), view("Update", options.update)};

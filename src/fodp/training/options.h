@@ -9,6 +9,7 @@
 #include "fodp/accounting/accountant.h"
 #include "fodp/accounting/spending.h"
 #include "fodp/base/fields.h"
+#include "fodp/base/file_names.h"
 #include "fodp/data/dataset.h"
 #include "fodp/gradients/clip.h"
 #include "fodp/gradients/clip_rule.h"
@@ -119,18 +120,6 @@ struct PrivateOptions {
               "report un-noised views of the training data (loss, clip fraction, norms, parts of the release): NOT PRIVATE"),
     };
   }
-};
-
-// Names of files, in text one a line.
-struct FileNames {
-  std::vector<std::string> names;
-};
-
-template <>
-struct FieldText<FileNames> {
-  static FileNames parse(std::string_view text, std::string_view where, const Range& range);
-  static std::string print(const FileNames& files);
-  static FieldValue value(const FileNames& files) { return files.names.empty() ? FieldValue() : FieldValue(print(files)); }
 };
 
 struct RunOptions {

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "fodp/accounting/analytic.h"
 #include "fodp/accounting/calibrate.h"
 #include "fodp/accounting/events_json.h"
 #include "fodp/base/check.h"
@@ -71,6 +72,8 @@ class Planner {
     plan_.options_ = given_ = options;
     plan_.sizes_ = data.sizes;
     plan_.model_ = model_name;
+    plan_.unit_ = data.unit;
+    tests_cost_ = data.sizes.test > 0 && !data.test_is_public;
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
     const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
     check_privacy(!slices.empty(), "the model has no trainable parameter: nothing to train");
@@ -88,6 +91,7 @@ class Planner {
     resolve_sampling();
     resolve_stages();
     resolve_delta();
+    resolve_tests();
     resolve_earlier();
     resolve_noise();
     plan_.parts_ = make_parts(plan_.stages_, plan_.context_);
@@ -160,6 +164,21 @@ class Planner {
     plan_.derived_.push_back("delta");
   }
 
+  // Private test rows are looked at once, after the last step, unless more is asked for. A look costs so little that the noise of training
+  // grows by a fiftieth, whatever the budget is.
+  void resolve_tests() {
+    std::optional<std::int64_t>& every = plan_.options_.run.eval_every;
+    if (!tests_cost_) return;
+    const PrivacyOptions& privacy = plan_.options_.privacy;
+    every = every.value_or(plan_.steps());
+    plan_.tests_.releases = (plan_.steps() + *every - 1) / *every;
+    constexpr double kShare = .2, kWithoutBudget = 20;  // of the Gaussian parameter of the budget; counts, where only the noise is given
+    const double one = privacy.noise_multiplier
+                           ? kWithoutBudget
+                           : 1 / (kShare * gaussian_distance(privacy.epsilon.value_or(PrivacyOptions::kUsualEpsilon), plan_.delta()));
+    plan_.tests_.noise = one * std::sqrt(static_cast<double>(plan_.tests_.releases));
+  }
+
   void resolve_earlier() {
     plan_.earlier_ = earlier_runs(plan_.options_);
     const Events& events = plan_.earlier_.events;
@@ -169,8 +188,10 @@ class Planner {
   Events events_at(const Schedule& noise_multiplier) const {
     RunContext context = plan_.context_;
     context.noise_multiplier = noise_multiplier;
-    return events_of(plan_.stages_, context);
+    return with_tests(events_of(plan_.stages_, context));
   }
+
+  Events with_tests(const Events& events) const { return one_after_the_other(events, plan_.tests_.events()); }
 
   void calibrate(const Accountant& accountant) {
     PrivacyOptions& privacy = plan_.options_.privacy;
@@ -221,7 +242,7 @@ class Planner {
       take_noise(*privacy.noise_multiplier);
     else
       calibrate(*accountant);
-    plan_.own_events_ = events_of(plan_.stages_, plan_.context_);
+    plan_.own_events_ = with_tests(events_of(plan_.stages_, plan_.context_));
     plan_.events_ = one_after_the_other(plan_.earlier_.events, plan_.own_events_);
     plan_.spent_ = accountant->epsilon(plan_.events_, plan_.delta());
     plan_.spent_ideal_ = accountant->epsilon(ideal(plan_.events_), plan_.delta());
@@ -233,8 +254,10 @@ class Planner {
   void resolve_rest() {
     TrainOptions& options = plan_.options_;
     const std::optional<std::int64_t>& held_out = options.data.insecure_validation;
-    options.data.train_size = plan_.sizes_.train + held_out.value_or(0);
-    if (!held_out) options.data.test_size = plan_.sizes_.test;
+    if (!find_data_kind(options.data.data)) {
+      options.data.train_size = plan_.sizes_.train + held_out.value_or(0);
+      if (!held_out) options.data.test_size = plan_.sizes_.test;
+    }
     options.speed.threads = options.speed.threads.value_or(default_threads());
     options.run.eval_every = options.run.eval_every.value_or(plan_.steps_per_epoch());
     RunOptions& run = options.run;
@@ -319,11 +342,13 @@ class Planner {
   Plan plan_;
   TrainOptions given_;
   std::vector<std::string_view> set_;  // options of stages that differ from their defaults
+  bool tests_cost_ = false;            // there are test rows, and they are private
 };
 
 std::uint64_t Plan::fingerprint() const {
   std::string text =
       fmt::format("{} rows, {} parameters, {} steps, {};", train_examples(), parameters(), steps(), events_to_json(events_).dump());
+  if (!unit_is_row()) text += fmt::format("unit {};", unit_);
   for (const Spending& run : earlier_.runs) text += fmt::format("after {};", events_to_json(run.events).dump());
   stages_.for_each([&](std::string_view stage, const auto& entry) { text += fmt::format("{} {};", stage, entry.name); });
   PrivateOptions options = options_;
@@ -341,13 +366,16 @@ bool Plan::derives(std::string_view option) const { return std::ranges::find(der
 
 std::int64_t Plan::block_rows() const { return std::min(options_.speed.physical_batch, train_examples()); }
 
+InputShape shape_for_model(const DataDescription& about) {
+  return InputShape::of(about.row_shape, about.target.kind == Target::Kind::classes ? about.target.classes : 1);
+}
+
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
-  const DataFormat& format = find_data_source(options.data.data).format;
-  const InputShape shape{format.channels, format.height, format.width, format.classes};
+  const DataDescription about = describe_data(options.data);
   TrainOptions named = options;
-  named.data_name = options.data.data;
-  const DataFacts facts{sizes, {format.channels, format.height, format.width}};
-  const Model model = make_model(options.model, shape);
+  named.data_name = about.name;
+  const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public};
+  const Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost
   return Planner(named, facts, *model.module, enum_name(options.model.model)).plan();
 }

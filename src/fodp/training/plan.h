@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "fodp/accounting/accountant.h"
+#include "fodp/accounting/event.h"
 #include "fodp/accounting/ledger.h"
+#include "fodp/data/own_data.h"
 #include "fodp/gradients/parameters.h"
 #include "fodp/training/earlier_runs.h"
 #include "fodp/training/options.h"
@@ -26,6 +28,17 @@ namespace fodp {
 struct DataFacts {
   DataSizes sizes;
   std::vector<std::int64_t> row_shape = {};  // of the first input of one row; empty where it is not known
+  std::string unit = "row";                  // whom the guarantee is for (data/own_data.h)
+  bool test_is_public = true;
+};
+
+// How test rows that are private are tested on: sums over them are released with noise, so many times in the run.
+struct PrivateTests {
+  double noise = 0;  // standard deviation of the noise over what one unit can change, of all sums of one release together
+  std::int64_t releases = 0;
+
+  Event event() const { return Event::gaussian(noise); }
+  Events events() const { return releases > 0 ? Events{{event(), releases}} : Events(); }
 };
 
 class Plan {
@@ -38,6 +51,10 @@ class Plan {
   const Stages& stages() const { return stages_; }
   const RunContext& context() const { return context_; }
   const DataSizes& sizes() const { return sizes_; }
+  const std::string& unit() const { return unit_; }  // "row", or the column that says whose row it is
+  bool unit_is_row() const { return unit_ == "row"; }
+  const PrivateTests& tests() const { return tests_; }  // no releases where the test rows are public, or there are none
+  bool tests_are_private() const { return tests_.releases > 0; }
 
   const MethodEntry& method() const { return *stages_.method; }
   std::string_view model() const { return model_; }  // its name, or "own" for a model of one's own
@@ -86,6 +103,8 @@ class Plan {
   Stages stages_{};
   RunContext context_;
   DataSizes sizes_{};
+  std::string unit_ = "row";
+  PrivateTests tests_;
   std::string model_;
   RunParts parts_;
   EarlierRuns earlier_;
@@ -94,6 +113,9 @@ class Plan {
   std::optional<Budget> budget_;
   std::vector<std::string> insecure_, warnings_, privacy_warnings_, derived_, filled_;
 };
+
+// What a named model must be like for such data.
+InputShape shape_for_model(const DataDescription& about);
 
 // InputError for options that do not go together or a budget that no noise meets.
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes);

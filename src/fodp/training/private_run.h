@@ -7,6 +7,7 @@
 #include "fodp/accounting/ledger_file.h"
 #include "fodp/base/sha256.h"
 #include "fodp/data/sampling.h"
+#include "fodp/gradients/row_format.h"
 #include "fodp/training/private_steps.h"
 #include "fodp/training/run_name.h"
 
@@ -20,7 +21,7 @@ struct PrivateSteps::Run {
   TrainingRows rows;
   RunName name = RunName::of_new_run(plan);
   RunKey key;
-  RandomStream noise, acceptance;
+  RandomStream noise, acceptance, choice;
   PoissonSampler sampler;
   FlatParameters parameters;
   Clipper clipper;
@@ -28,6 +29,7 @@ struct PrivateSteps::Run {
   std::unique_ptr<Ledger> ledger;
   ParallelFor parallel;
   std::vector<std::string> warnings;
+  std::optional<RowFormat> format;              // of every batch that is fetched
   std::optional<Sha256::Digest> rows_at_start;  // of some rows, where each must stay the same record; as secret as these
 
   std::optional<Charge> charge;  // of the rows that the last sum was made of
@@ -69,6 +71,7 @@ struct PrivateSteps::Run {
   }
 
   void check_fetching(const torch::nn::Module& model);
+  Gather gather_in(const Lot& lot) const;
   void check_rows_stay() const;
   void state(StateVisitor& visit);
   void load_state(const State& from);

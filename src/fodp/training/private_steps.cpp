@@ -14,6 +14,7 @@
 #include "fodp/gradients/tape.h"
 #include "fodp/gradients/user_code.h"
 #include "fodp/mechanism/gaussian.h"
+#include "fodp/noise/lattice.h"
 #include "fodp/training/private_run.h"
 #include "fodp/training/statement.h"
 #include "fodp/training/threads.h"
@@ -56,6 +57,7 @@ PrivateSteps::Run::Run(torch::nn::Module& model, RowLosses losses, TrainingRows 
       key(run_key(plan.options())),
       noise(key, Purpose::noise),
       acceptance(key, Purpose::acceptance),
+      choice(key, Purpose::choice),
       sampler(rows.count, plan.block_rows(), RandomStream(key, Purpose::sampling)),
       parameters(model),
       clipper(model, parameters, std::move(losses), *parts.clipping, plan.options().clip.grouping(), kMostBlockRows),
@@ -78,9 +80,9 @@ PrivateSteps::Run::Run(torch::nn::Module& model, RowLosses losses, TrainingRows 
 void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
   rows.gather = silent_gather(std::move(rows.gather));
   const Batch first = first_row(rows);
-  const RowFormat format(first);
-  check_input(!rows.sample || format.fits(*rows.sample), "the sample rows have other shapes or types than the training rows");
-  rows.gather = checked_gather(std::move(rows.gather), format);
+  format.emplace(first);
+  check_input(!rows.sample || format->fits(*rows.sample), "the sample rows have other shapes or types than the training rows");
+  rows.gather = checked_gather(std::move(rows.gather), *format);
   check_rows_are_fetched_alone(rows.gather, rows.count, rows.random_rows);
   if (rows.random_rows)
     warnings.push_back(
@@ -88,6 +90,16 @@ void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
         "the change of a row depends on no other row");
   check_rows_do_not_mix(clipper, model, first, rows.sample);
   if (plan.cycle() > 1 && !rows.random_rows) rows_at_start = hash_of_some_rows(rows.gather, rows.count);
+}
+
+// How the rows of a lot are fetched: what is drawn for them is drawn by the lot's number and theirs.
+Gather PrivateSteps::Run::gather_in(const Lot& lot) const {
+  if (!rows.gather_drawn) return rows.gather;
+  auto words = std::make_shared<std::vector<std::uint64_t>>(static_cast<std::size_t>(rows.count));
+  choice.fill(lot.number(), 0, *words);
+  const RowWords word = [words](std::int64_t row) { return (*words)[static_cast<std::size_t>(row)]; };
+  return checked_gather(silent_gather([this, word](std::span<const std::int64_t> which) { return rows.gather_drawn(which, word); }),
+                        *format);
 }
 
 // A refusal tells that the program is wrong, and of the rows only that they changed.
@@ -192,7 +204,7 @@ ClippedSum PrivateSteps::clipped_sum(const Lot& lot, const Query& query) {
   lot.take_sum();
   const auto coin = [&](std::int64_t row) { return static_cast<double>(words[row]) * 0x1p-64; };
   const bool insecure = r.plan.options().insecure_diagnostics && query.depth() == Query::Depth::gradients;
-  return r.clipper.clipped_sum({lot.blocks_, lot.draw(), r.rows.gather, coin}, query, insecure ? &r.insecure_clip : nullptr);
+  return r.clipper.clipped_sum({lot.blocks_, lot.draw(), r.gather_in(lot), coin}, query, insecure ? &r.insecure_clip : nullptr);
 }
 
 Release PrivateSteps::release(ClippedSum sum) {
@@ -221,6 +233,26 @@ Release PrivateSteps::release(ClippedSum sum) {
   ++r.sums_released;
   r.parts.clipping->released(release, expected_lot());
   return release;
+}
+
+std::vector<double> PrivateSteps::release_test_sums(std::span<const double> sums, std::span<const double> bounds) {
+  const InUse in_use(*this);
+  Run& r = *run_;
+  r.check_ledger_is_kept();
+  check_input(!sums.empty() && sums.size() == bounds.size(), "{} sums of test rows with {} bounds", sums.size(), bounds.size());
+  const double noise = r.plan.tests().noise;
+  check_privacy(noise > 0, "the plan of this run has no release of test rows");
+  ClippedRows rows;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    rows.scalars.push_back({std::to_string(i), bounds[i], noise * std::sqrt(static_cast<double>(sums.size()))});
+    rows.scalar_lattice.push_back(std::llround(sums[i] / scalar_grid(bounds[i])));
+  }
+  GaussianMechanism numbers(noise);
+  Charge charge = r.ledger->charge(r.plan.tests().event());
+  const Release release = numbers.release(ClippedSum::vouching_that_rows_are_clipped(std::move(rows)), charge, r.noise);
+  std::vector<double> released;
+  for (std::size_t i = 0; i < sums.size(); ++i) released.push_back(release.scalar(std::to_string(i)));
+  return released;
 }
 
 void PrivateSteps::update(const Release& release, double lr_factor) {

@@ -45,6 +45,9 @@ struct TrainingRows {
   // Public rows of the same shapes, at least two that differ, for the check that rows do not mix (gradients/mixing.h). Made-up ones if
   // none.
   std::optional<Batch> sample = {};
+  // Instead of `gather`, where what stands for a row is drawn anew for each lot, as one row of a unit is (data/row_views.h): the words are
+  // of the run's secure stream. `gather` then gives any one choice.
+  DrawnGather gather_drawn = {};
   // True if `gather` changes rows at random, as augmentation does. This declares that the random change of a row depends on no other row.
   // Rows alone and together are then compared by their shapes only, and PrivateSteps::run_warnings() says so.
   bool random_rows = false;
@@ -73,6 +76,10 @@ class PrivateSteps : public Step {
   ClippedSum clipped_sum(const Lot& lot, const Query& query) override;
   Release release(ClippedSum sum) override;
   void update(const Release& release, double lr_factor) override;
+
+  // Releases sums over test rows that are private, each of which one unit moves by at most its bound, with the noise of the plan's tests()
+  // and at its cost. PrivacyError if the budget would be passed.
+  std::vector<double> release_test_sums(std::span<const double> sums, std::span<const double> bounds);
   // Instead of update(), for an optimiser of torch's: every parameter's .grad becomes its part of the release over the expected lot.
   void set_gradients(const Release& release);
 

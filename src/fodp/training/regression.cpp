@@ -1,7 +1,10 @@
 // A number: squared error, judged by R2, the share of the targets' variance that the predictions explain.
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/square.h>
-#include <ATen/ops/sum.h>
+#include <ATen/ops/stack.h>
 
 #include "fodp/training/objective.h"
 
@@ -22,18 +25,19 @@ extern const Objective kRegression = {
     .metric = "r2",
     .target = Target::Kind::number,
     .row_losses = [](const at::Tensor& outputs, const at::Tensor& targets) { return errors(outputs, targets).square(); },
-    .sums =
+    .parts =
         [](const at::Tensor& outputs, const at::Tensor& targets) {
-          const at::Tensor numbers = targets.to(at::kDouble);
-          return std::vector<double>{errors(outputs, targets).to(at::kDouble).square().sum().item<double>(), numbers.sum().item<double>(),
-                                     numbers.square().sum().item<double>()};
+          const at::Tensor numbers = targets.reshape({-1}).to(at::kDouble);
+          return at::stack({errors(outputs, targets).to(at::kDouble).square(), numbers, numbers.square()}, 1);
         },
+    .part_bounds = {4, 1, 1},
     // Of targets that are all alike there is no variance to explain: 0.
     .value =
         [](std::span<const double> sums, double rows) {
           const double variance = sums[2] - sums[1] * sums[1] / rows;
           return variance > 0 ? 1 - sums[0] / variance : 0;
         },
+    .error = [](std::span<const double> sums, double rows) { return std::sqrt(std::max(0.0, sums[0]) / rows); },
 };
 
 }  // namespace fodp

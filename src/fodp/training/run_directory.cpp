@@ -42,7 +42,9 @@ void add_guarantee(nlohmann::ordered_json& out, const Plan& plan, const Guarante
   out["epsilon"] = json_number(holds.spent.epsilon);
   out["epsilon_ideal"] = json_number(holds.spent_ideal.epsilon);
   out["planned_epsilon"] = json_number(plan.spent().epsilon);
-  for (const auto& [rows, epsilon] : group_epsilons(plan, holds.events)) out["group_epsilon"][std::to_string(rows)] = json_number(epsilon);
+  if (plan.unit_is_row())
+    for (const auto& [rows, epsilon] : group_epsilons(plan, holds.events))
+      out["group_epsilon"][std::to_string(rows)] = json_number(epsilon);
   out["epsilon_if_stop_was_fixed"] = json_number(holds.epsilon_if_stop_was_fixed);
   if (!holds.all_charged()) out["event_if_stop_was_fixed"] = events_to_json(holds.charged);
   out["delta"] = plan.delta();
@@ -66,6 +68,9 @@ void add_result(nlohmann::ordered_json& out, const Plan& plan, const Result& res
   out["test_" + metric] = json_number(last.test_metric);
   out["best_test_" + metric] = json_number(result.best_test_metric);
   out["test_loss"] = json_number(last.test_loss);
+  if (objective.error) out["test_rmse"] = json_number(last.test_error);
+  if (plan.tests_are_private() && !objective.error)
+    out["test_" + metric + "_noise"] = plan.tests().noise / static_cast<double>(plan.sizes().test);
   out["seconds"] = seconds_json(plan, result.seconds);
 }
 
@@ -95,7 +100,7 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, cons
   plan.stages().for_each([&](std::string_view stage, const auto& entry) { out[stage] = entry.name; });
   out["data"] = options.data_name;
   out["data_fingerprint"] = or_null(identity.data_fingerprint);
-  out["unit"] = "row";
+  out["unit"] = plan.unit();
   out["units"] = plan.train_examples();
   out["train_examples"] = plan.train_examples();
   out["test_examples"] = plan.sizes().test;
@@ -156,14 +161,13 @@ nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evalu
   return out;
 }
 
-nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const DataFormat& format) {
-  nlohmann::ordered_json out = {
-      {"inputs",
-       {{"divide_by", 255}, {"mean", format.mean}, {"std", format.std}, {"shape", {format.channels, format.height, format.width}}}},
-      {"classes", format.classes},
-      {"model", plan.model()},
-      {"events", events_to_json(result.events)},
-      {"private", plan.is_private()}};
+nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const DataDescription& about) {
+  nlohmann::ordered_json out = {{"inputs", about.inputs},
+                                {"classes", about.target.classes},
+                                {"model", plan.model()},
+                                {"events", events_to_json(result.events)},
+                                {"private", plan.is_private()}};
+  if (!about.class_names.empty()) out["class_names"] = about.class_names;
   add_runs(out, plan, &result);
   return out;
 }
@@ -259,9 +263,9 @@ void RunDirectory::add(const Evaluation& evaluation) {
   metrics_->add(evaluation_json(trainer_.plan(), evaluation, trainer_.objective()).dump());
 }
 
-void RunDirectory::finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity) {
+void RunDirectory::finish(const Result& result, const StateDict& parameters, const DataDescription& about, RunIdentity& identity) {
   const Plan& plan = trainer_.plan();
-  const nlohmann::ordered_json model = model_json(plan, result, format);
+  const nlohmann::ordered_json model = model_json(plan, result, about);
   save_state_dict(parameters, directory_ / "model.pt", {{kModelKey, model.dump()}});
   identity.model_sha256 = sha256_file(directory_ / "model.pt");
   write_file_atomically(directory_ / "model.json", json_text(model), "run file");

@@ -31,7 +31,7 @@ nlohmann::ordered_json evaluation_json(const Plan& plan, const Evaluation& evalu
 // What somebody needs to use the model elsewhere: how inputs are normalised, their shape, the classes, what it cost
 // (accounting/spending_json.h). Model files that are saved with the text of this under kModelKey (model_file.h) tell their cost to whoever
 // starts from them.
-nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const DataFormat& format);
+nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const DataDescription& about);
 
 std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity);
 
@@ -49,7 +49,7 @@ class RunDirectory {
 
   void add(const Evaluation& evaluation);
   // Writes the rest; `identity` gets the hashes of the files.
-  void finish(const Result& result, const StateDict& parameters, const DataFormat& format, RunIdentity& identity);
+  void finish(const Result& result, const StateDict& parameters, const DataDescription& about, RunIdentity& identity);
 
  private:
   void reopen_metrics(std::int64_t last_step);

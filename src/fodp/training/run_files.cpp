@@ -74,6 +74,7 @@ LedgerHeader PrivateSteps::Run::ledger_header() const {
           .delta = plan.delta(),
           .accountant = plan.options().privacy.accountant,
           .insecure = plan.insecure(),
+          .unit = plan.unit(),
           .rows = plan.train_examples(),
           .earlier = ledger->earlier(),
           .plan = plan.own_events()};
@@ -116,8 +117,12 @@ void PrivateSteps::Run::take_over_ledger() {
 // dropped in proportion to them, since it is spread over the steps.
 Events PrivateSteps::Run::affordable(const Events& rest) const {
   if (!plan.budget() || sums_released >= plan.steps() * queries()) return rest;
-  Events sums, more;
+  Events sums, more, tests;  // a look at private test rows is kept whole: most often it is the last thing that a run does
   for (const Composed& part : rest) {
+    if (plan.tests_are_private() && part.event == plan.tests().event()) {
+      tests.push_back(part);
+      continue;
+    }
     const Events others = parts.method->more_events();
     const bool other = std::ranges::any_of(others, [&](const Composed& one) { return one.event == part.event; });
     (other ? more : sums).push_back(part);
@@ -125,7 +130,7 @@ Events PrivateSteps::Run::affordable(const Events& rest) const {
   if (sums.empty()) std::swap(sums, more);
   const std::int64_t all = total_count(sums);
   const auto without_steps = [&](std::int64_t dropped) {
-    Events kept = without_last(sums, dropped);
+    Events kept = together(tests, without_last(sums, dropped));
     for (const Composed& part : more) {
       const double share = static_cast<double>(all - dropped) / static_cast<double>(all);
       kept.push_back({part.event, static_cast<std::int64_t>(std::ceil(share * static_cast<double>(part.count)))});

@@ -101,6 +101,28 @@ std::string rows_of_a_person(const std::vector<std::pair<std::int64_t, double>>&
   return text;
 }
 
+// Whom the guarantee is for.
+std::string unit_lines(const Plan& plan, const StatementFacts& facts) {
+  if (plan.unit_is_row())
+    return line("Privacy unit",
+                fmt::format("one row of {} ({} training examples); a person with {}, at the same delta", plan.options().data_name,
+                            plan.train_examples(), rows_of_a_person(group_epsilons(plan, facts.events)))) +
+           line("Adjacency", "add or remove one row");
+  return line("Privacy unit",
+              fmt::format("everybody whom the column {} of {} names, with all of their rows, however many ({} units to train on)",
+                          plan.unit(), plan.options().data_name, plan.train_examples())) +
+         line("Adjacency", fmt::format("add or remove one {}, with all of its rows", plan.unit()));
+}
+
+std::string test_line(const Plan& plan) {
+  if (!plan.tests_are_private()) return "";
+  const PrivateTests& tests = plan.tests();
+  return line("Test rows",
+              fmt::format("private, too: what is told of them has noise, which is part of the cost ({} x a sum with noise {:.6g} times "
+                          "what one {} can change)",
+                          tests.releases, tests.noise, plan.unit()));
+}
+
 std::string identity_lines(const StatementFacts& facts) {
   std::string text;
   if (!facts.date.empty()) text += line("Date", facts.date);
@@ -151,10 +173,8 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
   for (const std::string& warning : plan.privacy_warnings()) text += line("Warning", warning);
   for (const std::string& warning : facts.warnings) text += line("Warning", warning);
   text += line("What it covers", "the trained parameters, every release during training, and all that is computed from them");
-  text += line("Privacy unit",
-               fmt::format("one row of {} ({} training examples); a person with {}, at the same delta", plan.options().data_name,
-                           plan.train_examples(), rows_of_a_person(group_epsilons(plan, facts.events))));
-  text += line("Adjacency", "add or remove one row");
+  text += unit_lines(plan, facts);
+  text += test_line(plan);
   text += earlier_lines(plan);
   text += cost_lines(facts.events);
   text +=
@@ -165,11 +185,12 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
     text += line("Same rows", fmt::format("noise is correlated over {} steps, so the guarantee needs that a row number stands for the same "
                                           "record during the whole run",
                                           plan.cycle()));
-  text +=
-      line("Assumes",
-           "the test set is public; options and data were not chosen by looking at the training rows; one run (a search over options on "
-           "the same rows costs once for each run); the seed of the noise stays secret (it is never stored); a BLAS that computes a row "
-           "of a product from that row alone; no timing side channel. See docs/finite-precision.md");
+  text += line(
+      "Assumes",
+      std::string(plan.sizes().test > 0 && !plan.tests_are_private() ? "the test set is public; " : "") +
+          "options and data were not chosen by looking at the training rows; one run (a search over options on "
+          "the same rows costs once for each run); the seed of the noise stays secret (it is never stored); a BLAS that computes a row "
+          "of a product from that row alone; no timing side channel. See docs/finite-precision.md");
   return text;
 }
 

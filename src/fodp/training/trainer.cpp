@@ -14,35 +14,53 @@ namespace fodp {
 namespace {
 
 // The rows that a model is tested on are of the kind that it is trained on, and as many as the plan says.
-const Rows& checked_test(const Plan& plan, const Rows& train, const Rows& test) {
-  const Target trained = train.target(), tested = test.target();
-  check_input(trained.kind == tested.kind && trained.classes == tested.classes && trained.row == tested.row,
+const Rows* checked_test(const Plan& plan, const Rows& train, const Rows* test) {
+  const std::int64_t count = test ? test->count() : 0;
+  check_input(count == plan.sizes().test, "the plan is for {} test examples, the data has {}", plan.sizes().test, count);
+  if (!test) return test;
+  const Target trained = train.target(), tested = test->target();
+  const bool one_row =
+      !train.draws() || train.inputs() == test->inputs();  // units may come with several rows each, and are tested with one
+  check_input(trained.kind == tested.kind && trained.classes == tested.classes && (!one_row || trained.row == tested.row),
               "the test rows have other targets than the training rows");
-  check_input(train.inputs() == test.inputs(), "the test rows have inputs of other shapes or types than the training rows");
-  check_input(test.count() == plan.sizes().test, "the plan is for {} test examples, the data has {}", plan.sizes().test, test.count());
+  check_input(!one_row || train.inputs() == test->inputs(), "the test rows have inputs of other shapes or types than the training rows");
   return test;
+}
+
+TrainingRows training_rows(const Rows& train) {
+  TrainingRows rows{train.count(), [&train](std::span<const std::int64_t> which) { return train.gather(which); }};
+  if (train.draws())
+    rows.gather_drawn = [&train](std::span<const std::int64_t> which, const RowWords& words) { return train.gather_drawn(which, words); };
+  return rows;
 }
 
 }  // namespace
 
-Model initial_model(const TrainOptions& options, const DataFormat& format) {
+at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets) {
+  if (targets.dim() < 2) return objective.row_losses(outputs, targets);
+  const std::int64_t units = targets.size(0), rows = targets.size(1);
+  return objective.row_losses(outputs.reshape({units * rows, -1}), targets.reshape({units * rows})).reshape({units, rows}).mean(1);
+}
+
+Model initial_model(const TrainOptions& options, const DataDescription& about) {
   if (options.run.init_seed) at::manual_seed(static_cast<std::uint64_t>(*options.run.init_seed));
-  Model model = make_model(options.model, {format.channels, format.height, format.width, format.classes});
+  Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);
   return model;
 }
 
 class Trainer::Loop {
  public:
-  Loop(Plan plan, const Rows& train, const Rows& test, Model model)
+  Loop(Plan plan, const Rows& train, const Rows* test, Model model, double target_scale = 1)
       : test_(checked_test(plan, train, test)),
         model_(std::move(model)),
         objective_(objective_for(train.target())),
         steps_(
             *model_.module,
-            [this](const Tensors& inputs, const at::Tensor& targets) { return objective_.row_losses(model_.forward(inputs), targets); },
-            {train.count(), [&train](std::span<const std::int64_t> rows) { return train.gather(rows); }}, std::move(plan)),
-        plan_(steps_.plan()) {}
+            [this](const Tensors& inputs, const at::Tensor& targets) { return unit_losses(objective_, model_.forward(inputs), targets); },
+            training_rows(train), std::move(plan)),
+        plan_(steps_.plan()),
+        target_scale_(target_scale) {}
 
   const Plan& plan() const { return plan_; }
   const Objective& objective() const { return objective_; }
@@ -138,7 +156,8 @@ class Trainer::Loop {
     double spent = kept(seconds());
     std::vector<std::vector<double>> rows;
     for (const Evaluation& one : evaluations_)
-      rows.push_back({static_cast<double>(one.step), one.epoch, one.epsilon, one.test_metric, one.test_loss, kept(one.seconds)});
+      rows.push_back(
+          {static_cast<double>(one.step), one.epoch, one.epsilon, one.test_metric, one.test_loss, kept(one.seconds), one.test_error});
     visit("step", step_);
     visit("seconds", spent);
     visit("evaluations", rows);
@@ -146,29 +165,39 @@ class Trainer::Loop {
     seconds_before_ = spent;
     evaluations_.clear();
     for (const std::vector<double>& row : rows) {
-      check_input(row.size() == 6, "checkpoint: an evaluation has {} numbers: must be 6", row.size());
-      evaluations_.push_back({static_cast<std::int64_t>(row[0]), row[1], row[2], row[3], row[4], row[5], {}});
+      check_input(row.size() == 7, "checkpoint: an evaluation has {} numbers: must be 7", row.size());
+      evaluations_.push_back({static_cast<std::int64_t>(row[0]), row[1], row[2], row[3], row[4], row[5], row[6], {}});
     }
   }
 
+  TestResult tested() {
+    if (!test_) return {NAN, NAN, NAN};
+    if (!plan_.tests_are_private()) return evaluate(model_, *test_, objective_);
+    const std::vector<double> sums = steps_.release_test_sums(bounded_sums(model_, *test_, objective_), objective_.part_bounds);
+    const double count = static_cast<double>(test_->count());
+    return {std::min(1.0, objective_.value(sums, count)), NAN, objective_.error ? objective_.error(sums, count) : NAN};
+  }
+
   void evaluate_now(const Observers& observers) {
-    const TestResult test = steps_.at_average([&] { return evaluate(model_, test_, objective_); });
+    const TestResult test = steps_.at_average([&] { return tested(); });
     Evaluation evaluation{.step = step_,
                           .epoch = static_cast<double>(step_) / static_cast<double>(plan_.steps_per_epoch()),
                           .epsilon = steps_.epsilon_if_stop_was_fixed(),
                           .test_metric = test.metric,
                           .test_loss = test.loss,
-                          .seconds = seconds()};
+                          .seconds = seconds(),
+                          .test_error = test.error * target_scale_};
     if (plan_.options().insecure_diagnostics) evaluation.insecure = steps_.insecure_diagnostics();
     evaluations_.push_back(evaluation);
     if (observers.evaluated) observers.evaluated(evaluation);
   }
 
-  const Rows& test_;
+  const Rows* test_;
   Model model_;
   const Objective& objective_;
   PrivateSteps steps_;
   const Plan& plan_;
+  double target_scale_;
   std::int64_t step_ = 0;
   std::vector<Evaluation> evaluations_;
   std::optional<RunFiles> files_;
@@ -177,13 +206,18 @@ class Trainer::Loop {
   double seconds_to_save_ = 0;  // the last time
 };
 
+Trainer::Trainer(Plan plan, const RunData& data) {
+  Model model = initial_model(plan.options(), data.about);
+  loop_ = std::make_unique<Loop>(std::move(plan), *data.train, data.test.get(), std::move(model), data.about.target_scale);
+}
+
 Trainer::Trainer(Plan plan, const Dataset& data) {
-  Model model = initial_model(plan.options(), *data.format);
-  loop_ = std::make_unique<Loop>(std::move(plan), data.train, data.test, std::move(model));
+  Model model = initial_model(plan.options(), describe_named(*data.format));
+  loop_ = std::make_unique<Loop>(std::move(plan), data.train, &data.test, std::move(model));
 }
 
 Trainer::Trainer(Plan plan, const Rows& train, const Rows& test, Model model)
-    : loop_(std::make_unique<Loop>(std::move(plan), train, test, std::move(model))) {}
+    : loop_(std::make_unique<Loop>(std::move(plan), train, &test, std::move(model))) {}
 
 Trainer::~Trainer() = default;
 

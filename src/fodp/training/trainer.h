@@ -1,6 +1,7 @@
 // Runs a plan on a data set, evaluates on its test set, and tells how it went.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "fodp/data/dataset.h"
+#include "fodp/data/own_data.h"
 #include "fodp/data/rows.h"
 #include "fodp/files/state_dict.h"
 #include "fodp/training/objective.h"
@@ -21,7 +23,8 @@ struct Evaluation {
   std::int64_t step;
   double epoch;
   double epsilon;                          // of the steps so far (PrivateSteps::epsilon_if_stop_was_fixed)
-  double test_metric, test_loss, seconds;  // the metric of the run's objective: accuracy for classes
+  double test_metric, test_loss, seconds;  // the metric of the run's objective: accuracy for classes; NaN without test rows
+  double test_error = NAN;                 // root of the mean squared error, of targets that are numbers
   std::optional<PrivateSteps::InsecureDiagnostics> insecure;
 };
 
@@ -53,17 +56,22 @@ struct RunFiles {
   std::optional<std::int64_t> every = {};  // steps between checkpoints; about a minute if open
 };
 
-// The model that the options name for data of this format, at the parameters that a run of them starts from.
-Model initial_model(const TrainOptions& options, const DataFormat& format);
+// The model that the options name for such data, at the parameters that a run of them starts from.
+Model initial_model(const TrainOptions& options, const DataDescription& about);
+
+// The loss of each row; of rows that come several to a unit (data/row_views.h), the mean of each unit's.
+at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
 
 class Trainer {
  public:
   // Trains the model that the plan names. PrivacyError if it cannot be trained privately; InputError for a bad `init` file. Keeps a
   // reference to the data, which must outlive this.
+  Trainer(Plan plan, const RunData& data);
   Trainer(Plan plan, const Dataset& data);
   // Trains a model of one's own, for which the plan was made (make_plan with that model), on rows of one's own; keeps references to these.
   Trainer(Plan plan, const Rows& train, const Rows& test, Model model);
   Trainer(Plan, Dataset&&) = delete;
+  Trainer(Plan, RunData&&) = delete;
   ~Trainer();
 
   const Plan& plan() const;

@@ -1,10 +1,10 @@
-#include "study/toml_reader.h"
+#include "fodp/base/toml_reader.h"
 
 #include "fodp/base/check.h"
 #include "fodp/base/fields.h"
-#include "toml_text.h"
+#include "fodp/base/toml_text.h"
 
-namespace fodp::app {
+namespace fodp {
 
 TomlReader::TomlReader(const toml::table& table, std::string file, std::string path)
     : table_(table), file_(std::move(file)), path_(std::move(path)) {}
@@ -105,4 +105,4 @@ void TomlReader::finish() const {
       throw InputError(fmt::format("{}: is not known here: {}", where(key.str()), suggestion(key.str(), {known_.begin(), known_.end()})));
 }
 
-}  // namespace fodp::app
+}  // namespace fodp

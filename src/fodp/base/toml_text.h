@@ -6,7 +6,7 @@
 
 #include <toml++/toml.h>
 
-namespace fodp::app {
+namespace fodp {
 
 // The table that the text stands for. InputError, which begins with `where` and names the line, if it is not TOML or a key has more than 8
 // parts (a.b.c): toml++ takes stack for each part and does not bound them.
@@ -16,4 +16,4 @@ toml::table parse_toml(std::string_view text, std::string_view where);
 // InputError, which begins with `where`, for anything else.
 std::string option_text(const toml::node& node, const std::string& where, const char* between = ",");
 
-}  // namespace fodp::app
+}  // namespace fodp

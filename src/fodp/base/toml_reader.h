@@ -11,7 +11,7 @@
 
 #include <toml++/toml.h>
 
-namespace fodp::app {
+namespace fodp {
 
 class TomlReader {
  public:
@@ -49,4 +49,4 @@ class TomlReader {
   std::set<std::string, std::less<>> known_;
 };
 
-}  // namespace fodp::app
+}  // namespace fodp

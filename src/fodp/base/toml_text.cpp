@@ -1,11 +1,11 @@
-#include "toml_text.h"
+#include "fodp/base/toml_text.h"
 
 #include <algorithm>
 
 #include "fodp/base/check.h"
 #include "fodp/base/fields.h"
 
-namespace fodp::app {
+namespace fodp {
 namespace {
 
 constexpr int kMostDots = 7;
@@ -67,4 +67,4 @@ std::string option_text(const toml::node& node, const std::string& where, const 
   return joined;
 }
 
-}  // namespace fodp::app
+}  // namespace fodp
