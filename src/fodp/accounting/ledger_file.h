@@ -1,6 +1,7 @@
 // The ledger of a run on disk: what may have been released, written down before it is. Its lines (base/chained_lines.h) are JSON:
 //
-//   {"fodp_ledger": 1, "run", "version", "date", "delta", "accountant", "insecure", "data_fingerprint", "unit", "rows", "earlier", "plan"}    first
+//   {"fodp_ledger": 1, "run", "version", "date", "delta", "accountant", "insecure", "data_fingerprint", "unit", "rows", "earlier",
+//    "plan"}                               the first line
 //   {"reserve": {"from", "to", "each"}}    `each` charges for every event of the list, from number `from` to number `to`, counted from 0
 //   {"give_back": {"from", "to", "each"}}  of these, so many were not used, and will not be
 //   {"event": {...}}                       an event that the plan does not have is added to the end of the list
