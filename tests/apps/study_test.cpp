@@ -164,18 +164,19 @@ TEST_F(StudyCommand, CtrlCEndsItCleanly) {
 }
 
 TEST_F(StudyCommand, ARunThatFailsDoesNotEndTheStudy) {
-  const std::string command = "cd '" + folder_.string() +
-                              "' && { '" FODP_BINARY_DIR
-                              "/fodp' study own.toml --out d --jobs 1 --quiet >out.txt 2>err.txt; echo $? >status.txt; } & "
-                              "for i in $(seq 400); do pkill -9 -f -- '--out=d/runnin[g]' && break; sleep .05; done; wait";
+  const std::string out = "d" + std::to_string(::getpid());  // what is killed must not be a run of another program's
+  const std::string command =
+      "cd '" + folder_.string() + "' && { '" FODP_BINARY_DIR "/fodp' study own.toml --out " + out +
+      " --jobs 1 --quiet >out.txt 2>err.txt; echo $? >status.txt; } & for i in $(seq 400); do pkill -9 -f -- '--out=" + out +
+      "/runnin[g]' && break; sleep .05; done; wait";
   (void)std::system(command.c_str());
   EXPECT_EQ(content(folder_ / "status.txt"), "1\n");
   EXPECT_THAT(content(folder_ / "err.txt"), AllOf(HasSubstr("a run failed"), HasSubstr("1 runs failed")));
   int failed = 0;
-  for (const std::string& line : lines("d/records.jsonl")) failed += nlohmann::json::parse(line)["status"] == "failed";
+  for (const std::string& line : lines(out + "/records.jsonl")) failed += nlohmann::json::parse(line)["status"] == "failed";
   EXPECT_EQ(failed, 1);
-  EXPECT_EQ(lines("d/records.jsonl").size(), 4u);
-  const auto again = json("study own.toml --out d --quiet");
+  EXPECT_EQ(lines(out + "/records.jsonl").size(), 4u);
+  const auto again = json("study own.toml --quiet --out " + out);
   EXPECT_EQ(again["done"], 1) << "it is tried again";
   EXPECT_EQ(again["recorded"], 4);
 }
