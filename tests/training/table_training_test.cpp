@@ -201,6 +201,19 @@ TEST_F(Tables, PrivateTestRowsCostAndAreNoised) {
   EXPECT_NEAR(result.evaluations.back().test_metric, exact.run().evaluations.back().test_metric, .1);  // the seed is fixed
 }
 
+// Somebody with a thousand test rows counts as one there, too.
+TEST_F(Tables, PrivateTestRowsCountByUnit) {
+  TrainOptions one = options(people(50, 2));
+  std::string rows = "x,z,who,y\n0,1,ann,no\n";
+  for (int i = 0; i < 1000; ++i) rows += "1,0,bob,yes\n";
+  one.data.test.names = {write("test.csv", rows)};
+  EXPECT_EQ(load_data(one.data).test->count(), 1001) << "by rows";
+  one.data.privacy_unit = "who";
+  EXPECT_EQ(load_data(one.data).test->count(), 2);
+  one.data.test_public = true;
+  EXPECT_EQ(load_data(one.data).test->count(), 1001);
+}
+
 TEST_F(Tables, MoreLooksAtPrivateTestRowsCostMore) {
   TrainOptions one = options(people(500, 1));
   one.data.test_fraction = .3, one.data.test_seed = 1;

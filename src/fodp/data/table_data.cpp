@@ -71,11 +71,14 @@ RunData load(const DataOptions& options) {
     data.test = by_unit(table, first(std::move(held), options.test_size, "`test-size`"), 1);
   }
   if (!options.test.names.empty()) {
+    // Private test rows count by unit, too: somebody with many of them is tested with one.
+    const bool units = schema.unit() && !data.about.test_is_public;
     auto test = std::make_shared<TableRows>(schema);
-    for (const std::string& file : options.test.names) test->add_file(file, TableUse::test);
+    for (const std::string& file : options.test.names) test->add_file(file, units ? TableUse::train : TableUse::test);
     std::vector<std::int64_t> all(static_cast<std::size_t>(test->count()));
     std::iota(all.begin(), all.end(), 0);
-    data.test = std::make_shared<SomeRows>(test, first(std::move(all), options.test_size, "`test-size`"));
+    all = first(std::move(all), options.test_size, "`test-size`");
+    data.test = units ? by_unit(test, std::move(all), 1) : std::make_shared<SomeRows>(test, std::move(all));
   }
   return data;
 }
