@@ -201,6 +201,18 @@ TEST_F(Tables, PrivateTestRowsCostAndAreNoised) {
   EXPECT_NEAR(result.evaluations.back().test_metric, exact.run().evaluations.back().test_metric, .1);  // the seed is fixed
 }
 
+// It may go on, and tests at its end.
+TEST_F(Tables, AnInterruptedRunKeepsItsLookAtPrivateTestRows) {
+  TrainOptions one = options(people(500, 1));
+  one.data.test_fraction = .3, one.data.test_seed = 1;
+  const RunData data = load_data(one.data);
+  Trainer trainer(make_plan(one, data.sizes()), data);
+  const Result result = trainer.run({.stepped = [](const Progress& progress) { return progress.step < 5; }});
+  EXPECT_EQ(total_count(result.charged), 5);
+  EXPECT_TRUE(std::isnan(result.evaluations.back().test_metric));
+  EXPECT_TRUE(std::isnan(result.best_test_metric));
+}
+
 // Somebody with a thousand test rows counts as one there, too.
 TEST_F(Tables, PrivateTestRowsCountByUnit) {
   TrainOptions one = options(people(50, 2));

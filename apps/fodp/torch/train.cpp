@@ -82,8 +82,9 @@ int print_result(const Trainer& trainer, const Result& result, const RunIdentity
   const AveragingEntry& average = *plan.stages().averaging;
   const std::string of = average.make ? fmt::format(" of the averaged parameters ({})", average.name) : "";
   const double metric = result.evaluations.back().test_metric;
-  const std::string tested =
-      plan.sizes().test == 0 ? "Trained" : fmt::format("Test {}{}{}", metric_text(trainer.objective(), metric), noise_text(trainer), of);
+  const std::string tested = std::isnan(metric)
+                                 ? "Trained, without a test,"
+                                 : fmt::format("Test {}{}{}", metric_text(trainer.objective(), metric), noise_text(trainer), of);
   print_text(
       fmt::format("{} after {} steps in {:.1f} s\n\n{}", tested, result.steps, result.seconds, privacy_statement(plan, result, identity)));
   return status;

@@ -115,7 +115,8 @@ class TableRows::FileReader {
       const bool needed = column.is_input() || (column.kind == ColumnKind::label && labelled()) ||
                           (column.kind == ColumnKind::unit && use_ == TableUse::train);
       check_input(place != found.end() || !needed,
-                  "{}: line {}: there is no column '{}', which the schema has: is it the schema of another file, or is `header` false?",
+                  "{}: line {}: there is no column '{}', which the schema has: is it the schema of another file, or has the file no header "
+                  "(header = false)?",
                   name_, header.line, column.name);
       places_.push_back(place == found.end() ? kNowhere : place->second);
       if (place != found.end()) found.erase(place);

@@ -91,12 +91,13 @@ class Trainer::Loop {
       }
       if (checkpoint_is_due()) save();
     }
-    if (evaluations_.empty() || evaluations_.back().step != step_) evaluate_now(observers);
+    // A run that is interrupted may go on: it keeps its look at private test rows for its end.
+    if (evaluations_.empty() || evaluations_.back().step != step_) evaluate_now(observers, /*may_spend=*/go_on);
     save();
     Result result;
     result.evaluations = evaluations_;
-    result.best_test_metric = evaluations_.front().test_metric;
-    for (const Evaluation& one : evaluations_) result.best_test_metric = std::max(result.best_test_metric, one.test_metric);
+    result.best_test_metric = NAN;
+    for (const Evaluation& one : evaluations_) result.best_test_metric = std::fmax(result.best_test_metric, one.test_metric);
     result.seconds = seconds();
     result.steps = step_;
     result.budget_spent = budget_spent;
@@ -170,16 +171,23 @@ class Trainer::Loop {
     }
   }
 
-  TestResult tested() {
-    if (!test_) return {NAN, NAN, NAN};
+  TestResult tested(bool may_spend) {
+    constexpr TestResult nothing{NAN, NAN, NAN};
+    if (!test_) return nothing;
     if (!plan_.tests_are_private()) return evaluate(model_, *test_, objective_);
-    const std::vector<double> sums = steps_.release_test_sums(bounded_sums(model_, *test_, objective_), objective_.part_bounds);
+    if (!may_spend) return nothing;
+    std::vector<double> sums;
+    try {
+      sums = steps_.release_test_sums(bounded_sums(model_, *test_, objective_), objective_.part_bounds);
+    } catch (const BudgetError&) {  // what was trained is not lost for that
+      return nothing;
+    }
     const double count = static_cast<double>(test_->count());
     return {std::min(1.0, objective_.value(sums, count)), NAN, objective_.error ? objective_.error(sums, count) : NAN};
   }
 
-  void evaluate_now(const Observers& observers) {
-    const TestResult test = steps_.at_average([&] { return tested(); });
+  void evaluate_now(const Observers& observers, bool may_spend = true) {
+    const TestResult test = steps_.at_average([&] { return tested(may_spend); });
     Evaluation evaluation{.step = step_,
                           .epoch = static_cast<double>(step_) / static_cast<double>(plan_.steps_per_epoch()),
                           .epsilon = steps_.epsilon_if_stop_was_fixed(),
