@@ -39,6 +39,19 @@ std::optional<std::filesystem::path> torch_program() {
   return std::nullopt;
 }
 
+// OpenBLAS picks its matrix products by the processor's model, and takes slow ones for a model that is newer than itself. What the
+// processor can do decides better: on a Xeon of 2023 the default training is twice as fast.
+void choose_matrix_products() {
+#ifdef __x86_64__
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+  if (wide)
+    setenv("OPENBLAS_CORETYPE", "SKYLAKEX", /*overwrite=*/0);
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    setenv("OPENBLAS_CORETYPE", "HASWELL", /*overwrite=*/0);
+#endif
+}
+
 // Replaces this process. A waiting OpenMP thread must sleep, not spin: on a shared machine a spinning pool makes two threads slower than
 // one.
 int run_with_torch(Words words) {
@@ -47,6 +60,7 @@ int run_with_torch(Words words) {
               own_folder().string());
   setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
+  choose_matrix_products();
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
