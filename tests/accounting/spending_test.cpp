@@ -29,7 +29,7 @@ TEST(Spending, RunsWithoutAnIdentityCountEachTimeTheyAreNamed) {
 
 TEST(Spending, IsReadBackRunByRun) {
   const std::vector<Spending> earlier = {{{{kOne, 5}}, "a"}, {{{kTwo, 4}}, ""}};
-  const Spending own{{{kOne, 2}, {kTwo, 1}}, "c", {"insecure-seed: known"}};
+  const Spending own{{{kOne, 2}, {kTwo, 1}}, "c", {"insecure-seed: known"}, "patient"};
   nlohmann::ordered_json out = {{"events", nlohmann::ordered_json::array()}, {"private", false}};
   add_spending(out, earlier, own);
   const std::vector<Spending> runs = spending_from_json(nlohmann::json::parse(out.dump()), "events", "FILE");
@@ -40,6 +40,7 @@ TEST(Spending, IsReadBackRunByRun) {
   EXPECT_EQ(runs[2].run, "c");
   EXPECT_EQ(total_events({runs[2]}), total_events({{{{kTwo, 1}, {kOne, 2}}}}));
   EXPECT_EQ(runs[2].insecure, own.insecure);
+  for (const Spending& run : runs) EXPECT_EQ(run.unit, "patient") << "runs count together only for one unit";
 }
 
 TEST(Spending, OfAFileOfBeforeThereWereIdentities) {
@@ -50,6 +51,7 @@ TEST(Spending, OfAFileOfBeforeThereWereIdentities) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].events, (Events{{Event::gaussian(2), 3}}));
   EXPECT_EQ(runs[0].insecure.size(), 1u);
+  EXPECT_EQ(runs[0].unit, "row");
 }
 
 TEST(Spending, WhatIsWrongIsNamed) {
@@ -65,6 +67,7 @@ TEST(Spending, WhatIsWrongIsNamed) {
   EXPECT_THAT(complaint(R"({"events": 1})"), HasSubstr("FILE: events"));
   EXPECT_THAT(complaint(R"({"events": [], "run": 7})"), HasSubstr("FILE: run is 7"));
   EXPECT_THAT(complaint(R"({"events": [], "insecure": [7]})"), HasSubstr("FILE: insecure"));
+  EXPECT_THAT(complaint(R"({"events": [], "unit": 7})"), HasSubstr("FILE: unit is 7"));
   EXPECT_THAT(complaint(R"({"events": [], "earlier": {}})"), HasSubstr("FILE: earlier"));
   EXPECT_THAT(complaint(R"({"events": [], "earlier": [{"run": "a"}]})"), HasSubstr("earlier: entry 1: events is missing"));
   EXPECT_THAT(complaint(R"({"events": [], "earlier": [{"run": "a", "events": []}]})"), HasSubstr("own_events is missing"));

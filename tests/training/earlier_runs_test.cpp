@@ -100,6 +100,36 @@ TEST_F(Earlier, ParametersBringTheirCostAndAChainCountsEachRunOnce) {
   EXPECT_THAT(privacy_statement(c), AllOf(HasSubstr("Started from"), HasSubstr("Spent before")));
 }
 
+// What a run cost each row is not what it cost a person with several rows, and the other way round.
+TEST_F(Earlier, RunsOfDifferentUnitsAreNotAddedUp) {
+  train("a", options_);
+  const Model model = make_model(options_.model, shape_for_model(describe_named(*testing::small_data(2, 2).format)));
+  const auto complaint_of = [&](const TrainOptions& options, const std::string& unit) -> std::string {
+    try {
+      make_plan(options, DataFacts{.sizes = kSizes, .unit = unit}, *model.module);
+    } catch (const PrivacyError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  TrainOptions after = options_;
+  after.run.spent.names = {file("a")};
+  EXPECT_EQ(complaint_of(after, "row"), "accepted");
+  EXPECT_THAT(complaint_of(after, "patient"), HasSubstr("protects each row, and this one each patient"));
+  EXPECT_THAT(complaint_of(starting_from("a/model.pt"), "patient"), HasSubstr("protects each row, and this one each patient"));
+  TrainOptions declared = starting_from("a/model.pt");
+  declared.run.init_public = true;
+  EXPECT_EQ(complaint_of(declared, "patient"), "accepted");
+  std::filesystem::remove(folder_ / "a/summary.json");  // a run that was killed: its ledger tells
+  EXPECT_THAT(complaint_of(after, "patient"), HasSubstr("protects each row, and this one each patient"));
+  after.run.spent = {};
+  after.spent = {{.events = {{Event::gaussian(3), 1}}, .unit = "patient"}};
+  EXPECT_EQ(complaint_of(after, "patient"), "accepted");
+  EXPECT_THAT(complaint_of(after, "row"), HasSubstr("protects each patient, and this one each row"));
+  after.spent = {{.events = {{Event::gaussian(3), 1}}}};
+  EXPECT_EQ(complaint_of(after, "patient"), "accepted") << "a list of events is as its user says";
+}
+
 TEST_F(Earlier, BothKindsOfModelFilesCarryTheirCost) {
   const Result a = train("a", options_);
   const nlohmann::json model = json("a/model.json");

@@ -69,8 +69,9 @@ RunFile run_of_ledger(const std::filesystem::path& file) {
   const LedgerContent content = read_ledger(file);
   const LedgerHeader& header = content.header;
   RunFile run{.events = content.guaranteed(), .runs = {}, .delta = header.delta, .accountant = header.accountant, .warnings = {}};
-  if (!header.earlier.empty()) run.runs.push_back({.events = header.earlier});
-  run.runs.push_back({.events = covering(content.planned, content.charged), .run = header.run, .insecure = header.insecure});
+  if (!header.earlier.empty()) run.runs.push_back({.events = header.earlier, .unit = header.unit});
+  run.runs.push_back(
+      {.events = covering(content.planned, content.charged), .run = header.run, .insecure = header.insecure, .unit = header.unit});
   for (const std::string& why : header.insecure) run.warnings.push_back("this run was not private: " + why);
   return run;
 }

@@ -15,6 +15,7 @@ std::vector<Spending> each_run_once(const std::vector<Spending>& runs) {
       continue;
     }
     known->events = covering(known->events, next.events);
+    if (known->unit.empty()) known->unit = next.unit;
     for (const std::string& reason : next.insecure)
       if (std::ranges::find(known->insecure, reason) == known->insecure.end()) known->insecure.push_back(reason);
   }

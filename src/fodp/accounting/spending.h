@@ -13,6 +13,7 @@ struct Spending {
   Events events;                           // of that run by itself
   std::string run = {};                    // its identity, 32 hexadecimal digits (training/private_steps.h); empty where it is not known
   std::vector<std::string> insecure = {};  // why that run was not private; empty if it was
+  std::string unit = {};                   // whom it is private for: "row", or the column that says whose row it is; empty if not known
 };
 
 // Each run once: where two entries have one identity, each event is kept as often as it occurs in the one that has it more often. Entries

@@ -30,6 +30,14 @@ std::vector<std::string> insecure_of(const nlohmann::json& object, const std::st
   return reasons;
 }
 
+// Files of before runs named their unit are of runs that protect rows. Runs count together only for one unit, so that earlier ones have
+// that of the run that counts them.
+std::string unit_of(const nlohmann::json& object, const std::string& where, const std::string& otherwise = "row") {
+  if (!object.contains("unit")) return otherwise;
+  check_input(object["unit"].is_string(), "{}: unit is {}: must be a name", where, object["unit"].dump());
+  return object["unit"].get<std::string>();
+}
+
 std::vector<Spending> earlier_of(const nlohmann::json& object, const std::string& where) {
   std::vector<Spending> runs;
   if (!object.contains("earlier")) return runs;
@@ -38,7 +46,9 @@ std::vector<Spending> earlier_of(const nlohmann::json& object, const std::string
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string here = fmt::format("{}: earlier: entry {}", where, i + 1);
     check_input(list[i].is_object() && list[i].contains("events"), "{}: events is missing", here);
-    runs.push_back({.events = events_from_json(list[i]["events"], here + ": events"), .run = run_of(list[i], here)});
+    runs.push_back({.events = events_from_json(list[i]["events"], here + ": events"),
+                    .run = run_of(list[i], here),
+                    .unit = unit_of(list[i], here, unit_of(object, where))});
   }
   return runs;
 }
@@ -48,6 +58,7 @@ std::vector<Spending> earlier_of(const nlohmann::json& object, const std::string
 void add_spending(nlohmann::ordered_json& out, const std::vector<Spending>& earlier, const Spending& own) {
   out["run"] = name_json(own.run);
   out["insecure"] = own.insecure;
+  if (!own.unit.empty()) out["unit"] = own.unit;
   if (earlier.empty()) return;
   out["earlier"] = nlohmann::ordered_json::array();
   for (const Spending& run : earlier) out["earlier"].push_back({{"run", name_json(run.run)}, {"events", events_to_json(run.events)}});
@@ -59,8 +70,10 @@ std::vector<Spending> spending_from_json(const nlohmann::json& object, const std
   std::vector<Spending> runs = earlier_of(object, where);
   const std::string own = runs.empty() ? total : "own_events";
   check_input(object.contains(own), "{}: {} is missing: earlier says that it is not all of {}", where, own, total);
-  runs.push_back(
-      {.events = events_from_json(object[own], where + ": " + own), .run = run_of(object, where), .insecure = insecure_of(object, where)});
+  runs.push_back({.events = events_from_json(object[own], where + ": " + own),
+                  .run = run_of(object, where),
+                  .insecure = insecure_of(object, where),
+                  .unit = unit_of(object, where)});
   return runs;
 }
 

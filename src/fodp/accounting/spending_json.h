@@ -1,6 +1,7 @@
 // What a run and those before it cost, as it stands in summary.json, in model.json and in model files:
 //   run         the identity of the run
 //   insecure    why it was not private (a list)
+//   unit        whom it is private for: "row", or the column that says whose row it is
 //   earlier     what was spent before it, a list of {"run", "events"}; left out where there is nothing
 //   own_events  what the run itself cost; left out where nothing was spent before it, since the total says it then
 // The total, earlier runs included, stands under a name of the file's own: "event" in summary.json, "events" in model.json.

@@ -38,4 +38,14 @@ EarlierRuns earlier_runs(const TrainOptions& options) {
   return earlier;
 }
 
+void check_same_unit(const EarlierRuns& earlier, const std::string& unit) {
+  for (const Spending& run : earlier.runs)
+    check_privacy(
+        run.unit.empty() || run.unit == unit,
+        "an earlier run on these rows ({}) protects each {}, and this one each {}: what the one cost does not say what it cost the "
+        "other's units, so that they cannot be added up; train with the same privacy unit, or from parameters that owe nothing to "
+        "these rows (`init-public`)",
+        earlier.names, run.unit, unit);
+}
+
 }  // namespace fodp

@@ -35,4 +35,8 @@ struct EarlierRuns {
 // Reads the files that the options name. InputError for one that cannot be read.
 EarlierRuns earlier_runs(const TrainOptions& options);
 
+// PrivacyError if one of them protects another unit: what a run cost each row does not tell what it cost a person with several rows, nor
+// the other way round.
+void check_same_unit(const EarlierRuns& earlier, const std::string& unit);
+
 }  // namespace fodp

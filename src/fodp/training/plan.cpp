@@ -181,6 +181,7 @@ class Planner {
 
   void resolve_earlier() {
     plan_.earlier_ = earlier_runs(plan_.options_);
+    check_same_unit(plan_.earlier_, plan_.unit_);
     const Events& events = plan_.earlier_.events;
     if (!events.empty()) plan_.spent_before_ = make_accountant(plan_.options_.privacy.accountant)->epsilon(events, plan_.delta());
   }

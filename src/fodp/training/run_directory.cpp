@@ -58,7 +58,8 @@ nlohmann::ordered_json started_from_json(const Plan& plan) {
 // What this run cost and those before it. A plan has no identity yet.
 void add_runs(nlohmann::ordered_json& out, const Plan& plan, const Result* result) {
   const Events own = result ? own_events(plan, *result) : plan.own_events();
-  add_spending(out, plan.earlier().runs, {.events = own, .run = result ? result->run : "", .insecure = plan.insecure()});
+  add_spending(out, plan.earlier().runs,
+               {.events = own, .run = result ? result->run : "", .insecure = plan.insecure(), .unit = plan.unit()});
 }
 
 void add_result(nlohmann::ordered_json& out, const Plan& plan, const Result& result, const Objective& objective) {
