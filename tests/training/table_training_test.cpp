@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "fodp/accounting/analytic.h"
+#include "fodp/accounting/verify.h"
 #include "fodp/base/check.h"
 #include "fodp/data/row_views.h"
 #include "fodp/data/table.h"
@@ -211,6 +212,30 @@ TEST_F(Tables, AnInterruptedRunKeepsItsLookAtPrivateTestRows) {
   EXPECT_EQ(total_count(result.charged), 5);
   EXPECT_TRUE(std::isnan(result.evaluations.back().test_metric));
   EXPECT_TRUE(std::isnan(result.best_test_metric));
+}
+
+// Looks that are taken again cost again, and steps are left out for them: the guarantee may be a little less than that of the plan.
+TEST_F(Tables, ARunThatWasKilledAfterALookIsValidInTheEnd) {
+  TrainOptions one = options(people(500, 1));
+  one.insecure_seed.reset();
+  one.data.test_fraction = .3, one.data.test_seed = 1;
+  one.run.eval_every = 10, one.run.checkpoint_every = 16;
+  const RunData data = load_data(one.data);
+  {
+    Trainer trainer(make_plan(one, data.sizes()), data);
+    const RunDirectory directory(folder_ / "run", trainer, data.fingerprint);
+    const auto killed = [](const Progress& progress) { return progress.step < 23 ? true : throw std::runtime_error("killed"); };
+    EXPECT_THROW(trainer.run({.stepped = killed}), std::runtime_error);
+  }
+  Trainer trainer(make_plan(one, data.sizes()), data);
+  RunDirectory directory(RunDirectory::Resume(), folder_ / "run", trainer, data.fingerprint);
+  EXPECT_EQ(trainer.steps_taken(), 16);
+  const Result result = trainer.run();
+  EXPECT_LE(result.spent.epsilon, 3);
+  EXPECT_LT(result.spent.epsilon, trainer.plan().spent().epsilon);
+  RunIdentity identity = identity_now(data.fingerprint);
+  directory.finish(result, trainer.state(), data.about, identity);
+  EXPECT_THAT(verify_run(folder_ / "run").problems, ::testing::IsEmpty());
 }
 
 // Somebody with a thousand test rows counts as one there, too.
