@@ -32,10 +32,11 @@ class TableCommands : public Commands {
     return {WEXITSTATUS(status), content(folder_ / "out.txt"), content(folder_ / "err.txt")};
   }
 
+  // All rows differ, so that some are held out whatever the seed is.
   void write_small_table() {
     write("own.toml", "[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 9\n[columns.y]\nkind = \"label\"\nvalues = [\"a\", \"b\"]\n");
     std::string rows = "x,y\n";
-    for (int i = 0; i < 200; ++i) rows += fmt::format("{},{}\n", i % 10, i % 10 < 5 ? "a" : "b");
+    for (int i = 0; i < 200; ++i) rows += fmt::format("{}.{:03},{}\n", i % 10, i, i % 10 < 5 ? "a" : "b");
     write("own.csv", rows);
   }
   static constexpr char kTrain[] =

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/temporary_files.h"
 #include "fodp/base/check.h"
 
 namespace fodp {
@@ -19,7 +20,8 @@ using ::testing::ThrowsMessage;
 using Fields = std::vector<std::string>;
 
 std::filesystem::path write(const std::string& text) {
-  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "csv_test.csv";
+  static const testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "csv_test.csv";
   std::ofstream(file, std::ios::binary) << text;
   return file;
 }

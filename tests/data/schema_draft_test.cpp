@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/temporary_files.h"
 #include "fodp/base/check.h"
 #include "fodp/data/table.h"
 
@@ -17,7 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 std::filesystem::path write(const std::string& text) {
-  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "draft_test.csv";
+  static const testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "draft_test.csv";
   std::ofstream(file, std::ios::binary) << text;
   return file;
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/temporary_files.h"
 #include "fodp/base/check.h"
 
 namespace fodp {
@@ -47,7 +48,8 @@ trim = "."
 )";
 
 std::filesystem::path write(const std::string& text, const std::string& name = "table_test.csv") {
-  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / name;
+  static const testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder / name;
   std::ofstream(file, std::ios::binary) << text;
   return file;
 }

@@ -1,4 +1,6 @@
 // Training on tables: units, private test rows, and what the statement says of them.
+#include <unistd.h>
+
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -79,7 +81,7 @@ class Tables : public ::testing::Test {
     return options;
   }
 
-  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "fodp-tables";
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("fodp-tables-" + std::to_string(::getpid()));
 };
 
 TEST_F(Tables, ALinearModelLearnsALinearRule) {
