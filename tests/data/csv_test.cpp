@@ -49,6 +49,19 @@ TEST(Csv, RowsAndTheLinesTheyBeginAt) {
   EXPECT_THAT(table.lines, ElementsAre(1, 3, 4, 6));
 }
 
+// As old programs write them, and with all three ends in one file.
+TEST(Csv, LinesMayEndInACarriageReturnAlone) {
+  const Read table = read("a,b\r#c\r1,2\r\r3,4\r\n5,6\n7,\"x\ry\"\r8,9", {',', "#"});
+  EXPECT_THAT(table.rows,
+              ElementsAre(Fields{"a", "b"}, Fields{"1", "2"}, Fields{"3", "4"}, Fields{"5", "6"}, Fields{"7", "x\ry"}, Fields{"8", "9"}));
+  EXPECT_THAT(table.lines, ElementsAre(1, 3, 5, 6, 7, 9));
+  std::string large;
+  for (int i = 0; i < 3'000'000; ++i) large += "12,34\r";
+  std::int64_t last = 0;
+  read_csv(write(large), {}, [&](const CsvRow& row) { return last = row.line, true; });
+  EXPECT_EQ(last, 3'000'000) << "and none of it is a row of 18 MB";
+}
+
 TEST(Csv, OtherSeparatorsAndComments) {
   EXPECT_THAT(read("|a comment\n1;2,5\n|more\n\"|no\";3\n", {';', "|"}).rows, ElementsAre(Fields{"1", "2,5"}, Fields{"|no", "3"}));
   EXPECT_THAT(read("a\tb\n", {'\t', ""}).rows, ElementsAre(Fields{"a", "b"}));

@@ -118,11 +118,17 @@ class CsvFile {
   // The next piece of the line, with the line break if it has one, and passes over it. Empty at the end of the file.
   std::string_view next_piece() {
     std::string_view rest = take(1);
-    const std::size_t end = rest.find('\n');
-    rest = rest.substr(0, end == rest.npos ? rest.size() : end + 1);
+    std::size_t end = static_cast<std::size_t>(std::ranges::find_if(rest, is_line_break) - rest.begin());
+    if (end < rest.size() && rest[end] == '\r') {
+      rest = take(end + 2);
+      if (rest.substr(end + 1).starts_with('\n')) ++end;
+    }
+    rest = rest.substr(0, end + 1);
     begin_ += rest.size();
     return rest;
   }
+
+  static bool is_line_break(char c) { return c == '\n' || c == '\r'; }
 
   // False at the end of the file, and if the receiver wants no more.
   bool read_line(const std::function<bool(const CsvRow&)>& row) {
@@ -133,7 +139,7 @@ class CsvFile {
       const std::string_view piece = next_piece();
       if (piece.empty()) return finish(row), false;
       if (!comment && !add(piece, row)) return false;
-      if (piece.back() == '\n') return true;
+      if (is_line_break(piece.back())) return true;
     }
   }
 

@@ -24,8 +24,8 @@ struct CsvRow {
 };
 
 // Calls `row` for each row of the file in order; false ends the reading. A byte order mark and empty lines are passed over, lines may end
-// in CRLF, and a file whose name ends in .gz is unpacked on the way. The digest, if there is one, gets the unpacked contents of what was
-// read.
+// in CRLF or in CR alone, and a file whose name ends in .gz is unpacked on the way. The digest, if there is one, gets the unpacked contents
+// of what was read.
 //
 // InputError, with file and line, for quotes that do not close or stand inside a field, for a byte 0 (as in UTF-16), and for a row of more
 // than 16 MiB; no message repeats what the file holds. What `row` throws passes through.
