@@ -169,7 +169,11 @@ TEST(Schema, BadOnesAreRefusedWithFileLineAndKey) {
            {"[columns.x]\nkind = \"numbr\"\n" + y, "line 2: columns.x.kind: 'numbr' is not known: did you mean 'number'"},
            {"[columns.x]\nkind = \"number\"\nlow = 1\nhigh = 1\n" + y, "columns.x: needs low and high"},
            {"[columns.x]\nkind = \"number\"\nlow = 0\nhigh = inf\n" + y, "columns.x: needs low and high"},
-           {"[columns.x]\nkind = \"number\"\nlwo = 0\nhigh = 1\n" + y, "line 3: columns.x.lwo"},
+           {"[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 1\nlgo = true\n" + y, "line 5: columns.x.lgo"},
+           {"[columns.x]\nkind = \"number\"\nhigh = 1\n" + y, "columns.x.low: is missing"},
+           {x + "[columns.y]\nkind = \"label\"\nlow = 1\n", "columns.y.high: is missing"},
+           {x + "[columns.y]\nkind = \"label\"\nvalues = [0, 1]\nlow = -1\nhigh = 0\n", "classes (values) or bounds"},
+           {x + "[columns.y]\nkind = \"label\"\nvalues = [[0], 1]\n", "line 7: columns.y.values: expected a list of texts"},
            {"[columns.x]\nkind = \"category\"\n" + y, "columns.x: a category needs values"},
            {"[columns.x]\nkind = \"category\"\nvalues = [\"a\", \"a\"]\n" + y, "the value 'a' stands there twice"},
            {"[columns.x]\nkind = \"date\"\nformat = \"%Y\"\nlow = \"yesterday\"\nhigh = \"2000\"\n" + y,
@@ -177,7 +181,12 @@ TEST(Schema, BadOnesAreRefusedWithFileLineAndKey) {
            {x + "[columns.y]\nkind = \"label\"\nvalues = [1]\n", "at least two classes"},
            {"separator = \"::\"\n" + x + y, "line 1: separator: expected one character"},
            {"privacy-unit = \"who\"\n" + x + y, "there is no column 'who'"},
-           {"rows-per-unit = 3\n" + x + y, "rows_per_unit"},
+           {"rows-per-unit = 3\n" + x + y, "rows-per-unit is for a table with a unit"},
+           {"privacy-unit = \"a\"\n" + x + y + "[columns.a]\nkind = \"ignore\"\n[columns.b]\nkind = \"unit\"\n",
+            "line 1: privacy-unit: names 'a', and the column 'b' has kind = \"unit\""},
+           {x + y + "[columns.row]\nkind = \"unit\"\n", "the unit is a column called 'row'"},
+           {"[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 5e-324\n" + y, "columns.x: low and high are too near to each other"},
+           {"[columns.x]\nkind = \"number\"\nlog = true\nlow = -1e308\nhigh = 1e308\n" + y, "columns.x: low and high are too near"},
        })
     EXPECT_THAT([&] { schema_from_toml(text, "own.toml"); }, ThrowsMessage<InputError>(AllOf(HasSubstr("own.toml"), HasSubstr(says))))
         << text;

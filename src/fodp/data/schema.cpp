@@ -18,6 +18,8 @@ constexpr std::size_t kMostColumns = 100000, kMostValues = 100000;
 void check_bounds(const Column& column, const std::string& where) {
   check_input(std::isfinite(column.low) && std::isfinite(column.high) && column.low < column.high,
               "{}: needs low and high, with low below high: the bounds that values are clipped to", where);
+  const double width = column.log ? std::log1p(column.high - column.low) : column.high / 2 - column.low / 2;
+  check_input(std::isnormal(width), "{}: low and high are too near to each other or too far apart for numbers of 64 bits", where);
 }
 
 void check_values(const Column& column, const std::string& where) {
@@ -67,9 +69,13 @@ void Schema::check(const std::string& where) const {
   const auto count = [&](ColumnKind kind) { return std::ranges::count(columns, kind, &Column::kind); };
   check_input(count(ColumnKind::label) == 1, "{}: {} columns have kind = \"label\": exactly one must", where, count(ColumnKind::label));
   check_input(count(ColumnKind::unit) <= 1, "{}: {} columns have kind = \"unit\": at most one may", where, count(ColumnKind::unit));
+  check_input(!unit() || unit()->name != "row",
+              "{}: the unit is a column called 'row', which is what reports call a unit that is each row by itself: give it another name",
+              where);
   check_input(inputs() > 0, "{}: no column is an input: there is nothing to predict from", where);
-  check_input(rows_per_unit >= 1 && rows_per_unit <= 1024, "{}: rows_per_unit is {}: must be in [1, 1024]", where, rows_per_unit);
-  check_input(rows_per_unit == 1 || unit(), "{}: rows_per_unit is for a table with a column of kind = \"unit\"", where);
+  check_input(rows_per_unit >= 1 && rows_per_unit <= 1024, "{}: rows-per-unit is {}: must be in [1, 1024]", where, rows_per_unit);
+  check_input(rows_per_unit == 1 || unit(), "{}: rows-per-unit is for a table with a unit: name its column here, too (privacy-unit)",
+              where);
 }
 
 const Column& Schema::label() const { return *std::ranges::find(columns, ColumnKind::label, &Column::kind); }

@@ -29,8 +29,22 @@ void read_bounds(TomlReader& reader, Column& column) {
     column.high = read_date(reader, "high", column.format);
     return;
   }
-  column.low = reader.number("low").value_or(0);
-  column.high = reader.number("high").value_or(0);
+  const std::optional<double> low = reader.number("low"), high = reader.number("high");
+  if (column.kind == ColumnKind::label && !low && !high) return;  // classes
+  check_input(low.has_value() && high.has_value(), "{}: is missing: a number needs both of its bounds, low and high",
+              reader.where(low ? "high" : "low"));
+  column.low = *low, column.high = *high;
+}
+
+std::vector<std::string> read_values(TomlReader& reader) {
+  std::vector<std::string> values;
+  const toml::array* items = reader.array("values");
+  if (!items) return values;
+  for (const toml::node& item : *items) {
+    check_input(item.is_value(), "{}: expected a list of texts, numbers, true or false", reader.where("values"));
+    values.push_back(option_text(item, reader.where("values")));
+  }
+  return values;
 }
 
 Column read_column(const std::string& name, TomlReader reader) {
@@ -39,9 +53,9 @@ Column read_column(const std::string& name, TomlReader reader) {
   const bool bounded = column.kind == ColumnKind::number || column.kind == ColumnKind::date || label;
   if (bounded) read_bounds(reader, column);
   if (column.kind == ColumnKind::number) column.log = reader.truth("log").value_or(false);
-  if (column.kind == ColumnKind::category || label) column.values = reader.list("values").value_or(std::vector<std::string>());
-  check_input(!label || column.values.empty() || column.high == 0, "{}: a label has classes (values) or bounds (low, high), not both",
-              reader.where("values"));
+  if (column.kind == ColumnKind::category || label) column.values = read_values(reader);
+  check_input(!label || column.values.empty() || column.low == column.high,
+              "{}: a label has classes (values) or bounds (low, high), not both", reader.where("values"));
   if (label) column.trim = reader.text("trim").value_or("");
   if (column.is_input()) column.if_missing = read_word<IfMissing>(reader, "if_missing", "refuse");
   column.from_data = reader.truth("from_data").value_or(false);
@@ -76,6 +90,9 @@ Schema schema_from_toml(std::string_view text, const std::string& where) {
   schema.rows_per_unit = reader.whole("rows-per-unit").value_or(1);
   const std::optional<std::string> unit = reader.text("privacy-unit");
   if (const toml::table* columns = reader.table("columns")) schema.columns = read_columns(*columns, where);
+  if (unit && schema.unit())
+    check_input(schema.unit()->name == *unit, "{}: names '{}', and the column '{}' has kind = \"unit\": there is one unit",
+                reader.where("privacy-unit"), *unit, schema.unit()->name);
   schema = with_unit(std::move(schema), unit, reader.where("privacy-unit"));
   reader.finish();
   schema.check(where);
