@@ -67,6 +67,13 @@ TEST(SchemaDraft, WhatIsNoTableIsRefused) {
   EXPECT_THAT([] { draft_schema(write("a,b\n1,2\n3\n")); }, ThrowsMessage<InputError>(HasSubstr("line 3: 1 fields")));
   EXPECT_THROW(draft_schema(write(std::string(100, '\0'))), InputError);
   EXPECT_THROW(draft_schema(write("a,b\n")), InputError);
+  EXPECT_THAT([] { draft_schema(write("a,a,b\n1,2,x\n")); }, ThrowsMessage<InputError>(HasSubstr("two columns are called 'a'")));
+}
+
+TEST(SchemaDraft, ALabelOfManyTextsIsLeftToTheUser) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 150; ++i) text += fmt::format("{},text{}\n", i, i);
+  EXPECT_THAT(draft_schema(write(text)), HasSubstr("kind = \"label\"    # more than 100 different texts"));
 }
 
 }  // namespace

@@ -137,16 +137,20 @@ struct Seen {
   }
 };
 
-bool looks_like_header(const std::vector<std::string>& first, const std::vector<Seen>& columns) {
+// InputError, which begins with `where`, for names above numbers of which two are the same.
+bool looks_like_header(const std::vector<std::string>& first, const std::vector<Seen>& columns, const std::string& where) {
   bool numbers_below = false, new_text = false;
   std::set<std::string> names;
+  const std::string* twice = nullptr;
   for (std::size_t i = 0; i < first.size(); ++i) {
-    if (first[i].empty() || is_number(first[i]) || !names.insert(first[i]).second) return false;
+    if (first[i].empty() || is_number(first[i])) return false;
     if (i >= columns.size()) return false;
+    if (!names.insert(first[i]).second) twice = &first[i];
     numbers_below = numbers_below || columns[i].is_numeric();
     new_text = new_text || !columns[i].texts.contains(first[i]);
   }
-  return numbers_below || new_text;
+  check_input(!twice || !numbers_below, "{}: two columns are called '{}': give each a name of its own", where, twice ? *twice : "");
+  return !twice && (numbers_below || new_text);
 }
 
 std::string values_text(const Seen& column) {
@@ -175,6 +179,9 @@ std::string input_text(const Seen& column) {
 std::string label_text(const Seen& column) {
   const bool classes = column.texts.size() <= (column.is_numeric() ? 10 : kMostDistinct);
   if (classes) return fmt::format("kind = \"label\"\nvalues = {}    # the classes, in order\nfrom_data = true\n", values_text(column));
+  if (!column.is_numeric())
+    return "kind = \"label\"    # more than 100 different texts: if it is what to predict, list its values, the classes in "
+           "order\nfrom_data = true\n";
   return fmt::format("kind = \"label\"\nlow = {}\nhigh = {}\nfrom_data = true\n", number_text(column.least), number_text(column.most));
 }
 
@@ -197,7 +204,7 @@ std::string draft_schema(const std::filesystem::path& file) {
     return true;
   });
   check_input(rows > 0, "{}: has no rows", file.string());
-  const bool header = looks_like_header(first, columns);
+  const bool header = looks_like_header(first, columns, file.string());
   if (!header)
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].add(first[i]);
   check_input(columns.front().rows > 0, "{}: has no rows after its header", file.string());
