@@ -4,6 +4,8 @@
 
 #include "command.h"
 #include "config_file.h"
+#include "fodp/base/check.h"
+#include "fodp/base/utf8.h"
 #include "text.h"
 
 namespace fodp::app {
@@ -88,6 +90,8 @@ bool Flags::parse(const std::vector<std::string>& words) {
     fmt::print("{}\n", to_json(text_).dump());
     return false;
   }
+  for (const std::string& word : words)
+    check_input(is_utf8(word), "'{}': is not UTF-8: what is recorded of a run has no other texts; give the file another name", word);
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app_.parse(std::move(reversed));

@@ -106,6 +106,25 @@ TEST_F(TableCommands, HelpShowsTheOptionsOfTheKindThatIsAskedFor) {
   EXPECT_THAT(fodp("train --data table --help").out, AllOf(HasSubstr("--schema"), HasSubstr("--privacy-unit")));
 }
 
+TEST_F(TableCommands, ANameThatNoRecordCanHoldIsRefused) {
+  write_small_table();
+  std::filesystem::copy(folder_ / "own.csv", folder_ / "own\xFF.csv");
+  const Outcome refused =
+      fodp("train --data table --train 'own\xFF.csv' --schema own.toml --model linear --sample-rate .2 --steps 3 --quiet --out run");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("is not UTF-8"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
+TEST_F(TableCommands, TheRowsThatAreTrainedOnAreNotTestedOn) {
+  write_small_table();
+  for (const char* file : {"own.csv", "./own.csv"}) {
+    const Outcome refused = fodp(std::string(kTrain) + "--test-public --test " + file);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("is a file that is trained on"));
+  }
+}
+
 TEST_F(TableCommands, WithoutTestRowsNothingIsTested) {
   write_small_table();
   const auto summary = json(kTrain);

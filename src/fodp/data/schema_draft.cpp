@@ -11,6 +11,7 @@
 
 #include "fodp/base/check.h"
 #include "fodp/base/fields.h"
+#include "fodp/base/utf8.h"
 #include "fodp/data/csv.h"
 #include "fodp/data/schema.h"
 
@@ -32,22 +33,6 @@ bool is_number(std::string_view text, double* value = nullptr) {
 }
 
 bool is_missing(std::string_view text) { return std::ranges::find(kMissing, text) != kMissing.end(); }
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = byte < 0x80                   ? 1
-                               : byte >= 0xC2 && byte < 0xE0 ? 2
-                               : byte >= 0xE0 && byte < 0xF0 ? 3
-                               : byte >= 0xF0 && byte < 0xF5 ? 4
-                                                             : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    i += length;
-  }
-  return true;
-}
 
 std::string toml_text(std::string_view text) {
   std::string out = "\"";
