@@ -21,11 +21,20 @@ const std::string& schema_file(const DataOptions& options) {
   return *options.schema;
 }
 
+void check_own_test_files(const DataOptions& options) {
+  std::error_code ignored;
+  for (const std::string& test : options.test.names)
+    for (const std::string& train : options.train.names)
+      check_input(test != train && !std::filesystem::equivalent(test, train, ignored),
+                  "`test` {}: is a file that is trained on: give rows that are not, or hold some out (`test-fraction`)", test);
+}
+
 DataDescription describe(const DataOptions& options) {
   const Schema schema = schema_of(options);
   check_confirmed(schema, *options.schema);
   check_input(!options.train.names.empty(), "`data` table needs `train`, the file to train on");
   check_input(options.test.names.empty() || !options.test_fraction, "`test` and `test-fraction`: give one of them");
+  check_own_test_files(options);
   check_input(options.test_fraction || !options.test_seed, "`test-seed` is for `test-fraction`");
   check_input(!options.insecure_validation, "`insecure-validation` is for named data sets: a table has `test-fraction`");
   check_input(!options.data_dir, "`data-dir` is for named data sets: `train` names the files of a table");
