@@ -52,6 +52,11 @@ std::vector<std::int64_t> first(std::vector<std::int64_t> rows, const std::optio
   return rows;
 }
 
+// Test rows that count by unit are not cut to the first so many: the rows of one unit would decide how many of the others are among them.
+bool tests_by_unit(const DataOptions& options, const DataDescription& about) {
+  return about.unit != "row" && (options.test_fraction || !about.test_is_public);
+}
+
 // The rows, or the units that they belong to.
 std::shared_ptr<const Rows> by_unit(std::shared_ptr<const TableRows> table, std::vector<std::int64_t> rows, std::int64_t rows_per_unit) {
   if (table->schema().unit()) return rows_by_unit(table, table->unit_of_row(), rows, rows_per_unit);
@@ -64,6 +69,8 @@ RunData load(const DataOptions& options) {
   const Schema schema = schema_of(options);
   check_input(!schema.unit() || !options.train_size, "`train-size` is for tables whose rows are each by itself: here the unit is {}",
               data.about.unit);
+  check_input(!tests_by_unit(options, data.about) || !options.test_size,
+              "`test-size` is for test rows that are each by itself: here the unit is {}", data.about.unit);
   auto table = std::make_shared<TableRows>(schema);
   if (options.test_fraction) table->hold_out(*options.test_fraction, static_cast<std::uint64_t>(options.test_seed.value_or(0)));
   Sha256 contents;
@@ -81,7 +88,7 @@ RunData load(const DataOptions& options) {
   }
   if (!options.test.names.empty()) {
     // Private test rows count by unit, too: somebody with many of them is tested with one.
-    const bool units = schema.unit() && !data.about.test_is_public;
+    const bool units = tests_by_unit(options, data.about);
     auto test = std::make_shared<TableRows>(schema);
     for (const std::string& file : options.test.names) test->add_file(file, units ? TableUse::train : TableUse::test);
     std::vector<std::int64_t> all(static_cast<std::size_t>(test->count()));
