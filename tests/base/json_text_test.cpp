@@ -1,5 +1,6 @@
 #include "fodp/base/json_text.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -43,6 +44,14 @@ TEST(JsonText, BracketsInTextsAreNoDepth) {
 TEST(JsonText, WhatIsNotJsonIsRefused) {
   for (const char* text : {"", "{", "[1,]", "\"", "\"\\", "{\"a\": 1} x", "\xff", "nul"})
     EXPECT_THAT(refusal([&] { parse_json(text, "here"); }), StartsWith("here: not JSON: ")) << text;
+}
+
+// To open one would wait for somebody to write into it.
+TEST(JsonText, APipeIsRefused) {
+  const auto pipe = std::filesystem::temp_directory_path() / ("fodp_json_pipe_" + std::to_string(::getpid()));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refusal([&] { read_text_file(pipe, "here"); }), HasSubstr("here: not a file that can be read"));
+  std::filesystem::remove(pipe);
 }
 
 TEST(JsonText, FilesAreReadWholeOrRefused) {

@@ -36,8 +36,9 @@ int levels(std::string_view text) {
 
 std::string read_text_file(const std::filesystem::path& file, std::string_view where) {
   std::error_code error;
+  check_input(std::filesystem::is_regular_file(file, error), "{}: not a file that can be read", where);  // to open a pipe would wait
   std::ifstream stream(file, std::ios::binary);
-  check_input(std::filesystem::is_regular_file(file, error) && stream.good(), "{}: not a file that can be read", where);
+  check_input(stream.good(), "{}: not a file that can be read", where);
   const std::uintmax_t size = std::filesystem::file_size(file, error);
   check_input(!error && size <= kMostBytes, "{}: has {} bytes: at most {} are read", where, size, kMostBytes);
   std::string text(size, '\0');
