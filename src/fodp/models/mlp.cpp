@@ -25,7 +25,9 @@ Model make_mlp(const ModelOptions& options, const InputShape& shape) {
     count += (last + 1) * static_cast<double>(hidden);
     last = static_cast<double>(hidden);
   }
-  check_input(count <= kMostParameters, "`hidden`: these layers have {:.3g} parameters: at most {:.3g}", count, kMostParameters);
+  count += (last + 1) * static_cast<double>(shape.classes);
+  check_input(count <= kMostParameters, "{}: a model with {:.3g} parameters, for {} inputs and {} outputs: at most {:.3g}",
+              options.hidden.empty() ? "`model` linear" : "`hidden`", count, width, shape.classes, kMostParameters);
   for (std::int64_t hidden : options.hidden) {
     check_input(hidden >= 1, "`hidden`: {} is not allowed; a layer has at least 1 unit", hidden);
     layers->push_back(nn::Linear(width, hidden));
