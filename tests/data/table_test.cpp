@@ -115,6 +115,17 @@ TEST(Table, UnitsAreNumberedByTheirFirstRowAcrossFiles) {
   EXPECT_THAT(rows.unit_of_row(), ElementsAre(0, 1, 0, 2, 1));
 }
 
+// They would be one unit, and each person a part of it.
+TEST(Table, RowsOfNobodyAreRefused) {
+  const std::string schema =
+      "missing = \"?\"\n[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 1\n[columns.who]\nkind = \"unit\"\n[columns.y]\nkind = "
+      "\"label\"\nvalues = [0, 1]\n";
+  for (const char* nobody : {"?", "", "\"\""})
+    EXPECT_THAT([&] { read(schema, fmt::format("x,who,y\n0,ann,1\n0,{},1\n", nobody)); },
+                ThrowsMessage<InputError>(HasSubstr("line 3: column 'who': expected the unit that the row belongs to")))
+        << nobody;
+}
+
 // More rows than a chunk has.
 TEST(Table, ManyRows) {
   std::string text = "x,y\n";

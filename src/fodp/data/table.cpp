@@ -184,7 +184,8 @@ class TableRows::FileReader {
     const Column* unit = schema_.unit();
     if (!unit) return;
     const std::string_view text = row.fields[places_[static_cast<std::size_t>(unit - schema_.columns.data())]];
-    if (text == schema_.missing) refuse(row, *unit, "the unit that the row belongs to: there is no value");
+    // Rows of nobody in particular would be one unit, of which each person is a part.
+    if (text.empty() || text == schema_.missing) refuse(row, *unit, "the unit that the row belongs to: there is no value");
     auto found = units_.find(text);
     if (found == units_.end()) {
       found = units_.emplace(std::string(text), static_cast<std::int64_t>(units_.size())).first;
