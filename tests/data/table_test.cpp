@@ -137,6 +137,19 @@ TEST(Table, ManyRows) {
     EXPECT_EQ(inputs_of(rows, row)[0], static_cast<float>(2 * (static_cast<double>(row % 1001) / 1000) - 1)) << row;
 }
 
+// As of a small file that unpacks to a huge one.
+TEST(Table, MoreRowsThanMemoryAreRefused) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 140000; ++i) text += "1,0\n";
+  const Schema schema =
+      schema_from_toml("[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 1\n[columns.y]\nkind = \"label\"\nvalues = [0, 1]\n", "own.toml");
+  TableRows small(schema, 1e6), large(schema, 1e7);
+  EXPECT_THAT([&] { small.add_file(write(text), TableUse::train); },
+              ThrowsMessage<InputError>(HasSubstr("table_test.csv: its rows take more memory than there is")));
+  EXPECT_NO_THROW(large.add_file(write(text), TableUse::train));
+  EXPECT_GT(memory_of_this_machine(), 1e8);
+}
+
 struct Bad {
   const char* row;
   const char* says;

@@ -1,5 +1,7 @@
 #include "fodp/data/table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -60,7 +62,9 @@ double scaled(const Column& column, double value) {
 
 double unscaled(const Column& column, double value) { return column.low + (value + 1) * (column.high / 2 - column.low / 2); }
 
-TableRows::TableRows(Schema schema) : schema_(std::move(schema)), inputs_(schema_.inputs()) {
+double memory_of_this_machine() { return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)); }
+
+TableRows::TableRows(Schema schema, double most_bytes) : schema_(std::move(schema)), most_bytes_(most_bytes), inputs_(schema_.inputs()) {
   schema_.check("schema");
   for (std::size_t i = 0; i < schema_.columns.size(); ++i)
     if (schema_.columns[i].is_input()) used_.push_back(i);
@@ -134,6 +138,7 @@ class TableRows::FileReader {
     const std::size_t expected = schema_.header ? fields_ : schema_.columns.size() - (std::ranges::count(places_, kNowhere) > 0 ? 1 : 0);
     check_input(row.fields.size() == expected, "{}: line {}: {} field{}, expected {}", name_, row.line, row.fields.size(),
                 row.fields.size() == 1 ? "" : "s", expected);
+    if (table_.labels_.size() % kChunkRows == 0) table_.check_memory(name_);
     for (const std::size_t column : table_.used_) table_.add_cell(cell(row, column));
     table_.labels_.push_back(labelled() ? label(row) : 0);
     if (use_ == TableUse::train) add_unit(row);
@@ -236,6 +241,15 @@ void TableRows::add_cell(float value) {
     chunks_.emplace_back().reserve(large ? size : 0);
   }
   chunks_.back().push_back(value);
+}
+
+// What rows take beside their cells is counted generously: labels, units and lists of rows, which are twice as long while they grow.
+void TableRows::check_memory(const std::string& file) const {
+  constexpr double kBesideCells = 32, kUnit = 200;
+  const double bytes = static_cast<double>(count()) * (static_cast<double>(used_.size() * sizeof(float)) + kBesideCells) +
+                       static_cast<double>(unit_names_.size()) * kUnit;
+  check_input(bytes <= most_bytes_, "{}: its rows take more memory than there is ({:.3g} bytes): is it the file that it should be?", file,
+              most_bytes_);
 }
 
 std::span<const float> TableRows::cells(std::int64_t row) const {

@@ -22,10 +22,13 @@ namespace fodp {
 // more.
 enum class TableUse { train, test, predict };
 
+double memory_of_this_machine();  // in bytes
+
 class TableRows : public Rows {
  public:
-  // No rows yet. The schema must be one that check() passes.
-  explicit TableRows(Schema schema);
+  // No rows yet. The schema must be one that check() passes. A file whose rows would take more than so many bytes, such as a small one that
+  // unpacks to a huge one, is refused before memory runs out.
+  explicit TableRows(Schema schema, double most_bytes = memory_of_this_machine());
 
   // Adds the rows of a file. InputError, with file, line, column and what was expected, for a value that is wrong, for a row with more or
   // fewer fields than the others, for columns that are not those of the schema, and for a file without rows. No message repeats a value.
@@ -50,9 +53,11 @@ class TableRows : public Rows {
 
   std::span<const float> cells(std::int64_t row) const;
   void add_cell(float value);
+  void check_memory(const std::string& file) const;
   void fill(std::int64_t row, float* out) const;
 
   Schema schema_;
+  double most_bytes_;
   std::vector<std::size_t> used_;  // columns of the schema that are inputs
   std::int64_t inputs_ = 0;
   // In chunks of equally many rows, [rows][used]: a scaled number, the number of a category, or NaN where the value is missing.
