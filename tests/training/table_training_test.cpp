@@ -112,6 +112,22 @@ TEST_F(Tables, WhoIsHeldOutFollowsFromEachUnitAlone) {
   EXPECT_THAT(with, ::testing::Contains(false));
 }
 
+// A table of few columns has many equal rows. They are held out one by one, and which ones stays the same with one more or less.
+TEST_F(Tables, EqualRowsAreHeldOutByThemselves) {
+  const auto held = [&](int count) {
+    TableRows rows(schema_from_toml(std::string(kSchema) + "values = [\"no\", \"yes\"]\n", "own.toml"));
+    rows.hold_out(.25, 3);
+    std::string text = "x,z,who,y\n";
+    for (int i = 0; i < count; ++i) text += ".1,.2,a,no\n";
+    rows.add_file(write("t.csv", text), TableUse::train);
+    return rows.held_out();
+  };
+  std::vector<bool> many = held(4000);
+  EXPECT_NEAR(std::ranges::count(many, true), 1000, 170);  // 6.2 standard deviations, and the seed is fixed
+  many.resize(3999);
+  EXPECT_EQ(many, held(3999));
+}
+
 // One person with 1,000 rows, one of which is far out, against none: the sum moves by at most C.
 TEST_F(Tables, APersonWithManyRowsMovesASumByAtMostC) {
   std::string loud;

@@ -199,7 +199,7 @@ class TableRows::FileReader {
     table_.units_.push_back(found->second);
   }
 
-  bool is_held_out(const CsvRow& row) const {
+  bool is_held_out(const CsvRow& row) {
     const auto& [fraction, seed] = *table_.holding_out_;
     Sha256 hash;
     hash.add(fmt::format("fodp held-out rows {}", seed));
@@ -208,10 +208,21 @@ class TableRows::FileReader {
       if (unit && i != places_[static_cast<std::size_t>(unit - schema_.columns.data())]) continue;
       hash.add(fmt::format(",{}:", row.fields[i].size())).add(row.fields[i]);
     }
+    std::uint64_t word = first_word(hash);
+    const std::uint32_t before = unit ? 0 : table_.equal_rows_[word]++;
+    if (before > 0) {
+      Sha256 again;
+      again.add(fmt::format("fodp held-out row {} of {} {}", before, word, seed));
+      word = first_word(again);
+    }
+    return static_cast<double>(word) * 0x1p-64 < fraction;
+  }
+
+  static std::uint64_t first_word(Sha256& hash) {
     std::uint64_t word = 0;
     const Sha256::Digest digest = hash.digest();
     for (std::size_t i = 0; i < sizeof word; ++i) word = word << 8 | digest[i];
-    return static_cast<double>(word) * 0x1p-64 < fraction;
+    return word;
   }
 
   TableRows& table_;

@@ -75,6 +75,7 @@ RunData load(const DataOptions& options) {
   if (options.test_fraction) table->hold_out(*options.test_fraction, static_cast<std::uint64_t>(options.test_seed.value_or(0)));
   Sha256 contents;
   for (const std::string& file : options.train.names) table->add_file(file, TableUse::train, &contents);
+  table->end_of_files();
   data.fingerprint = contents.text();
   std::vector<std::int64_t> kept, held;
   for (std::int64_t row = 0; row < table->count(); ++row)
