@@ -17,6 +17,7 @@ namespace fodp {
 namespace {
 
 constexpr std::size_t kChunkRows = 1 << 16;
+constexpr std::string_view kNumber = "a finite number, such as -1.5 or 2e3";
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
 struct TextHash {
@@ -119,14 +120,16 @@ class TableRows::FileReader {
       const bool needed = column.is_input() || (column.kind == ColumnKind::label && labelled()) ||
                           (column.kind == ColumnKind::unit && use_ == TableUse::train);
       check_input(place != found.end() || !needed,
-                  "{}: line {}: there is no column '{}', which the schema has: is it the schema of another file, or has the file no header "
-                  "(header = false)?",
+                  "{}: line {}: there is no column '{}', which the schema has: is it the schema of another file, or has the file another "
+                  "separator, or no header (header = false)?",
                   name_, header.line, column.name);
       places_.push_back(place == found.end() ? kNowhere : place->second);
       if (place != found.end()) found.erase(place);
     }
-    check_input(found.empty(), "{}: line {}: the schema does not know the column '{}': add it, with kind = \"ignore\" if it is not used",
-                name_, header.line, found.empty() ? "" : printable(found.begin()->first));
+    for (const std::string_view name : header.fields)
+      check_input(!found.contains(name),
+                  "{}: line {}: the schema does not know the column '{}': add it, with kind = \"ignore\" if it is not used", name_,
+                  header.line, printable(name));
     fields_ = header.fields.size();
   }
 
@@ -168,7 +171,7 @@ class TableRows::FileReader {
       return static_cast<float>(scaled(column, *date));
     }
     const std::optional<double> number = parse_plain_number(text);
-    if (!number) refuse(row, column, "a finite number");
+    if (!number) refuse(row, column, kNumber);
     return static_cast<float>(scaled(column, *number));
   }
 
@@ -177,7 +180,7 @@ class TableRows::FileReader {
     const std::string_view text = trimmed(row.fields[places_[static_cast<std::size_t>(&column - schema_.columns.data())]], column.trim);
     if (schema_.is_regression()) {
       const std::optional<double> number = parse_plain_number(text);
-      if (!number) refuse(row, column, "a finite number");
+      if (!number) refuse(row, column, kNumber);
       return static_cast<float>(scaled(column, *number));
     }
     const auto found = classes_.find(text);
