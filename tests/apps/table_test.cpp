@@ -69,6 +69,7 @@ TEST_F(TableCommands, TheDocumentedWalkThroughWorksAsWritten) {
   EXPECT_TRUE(predictions.starts_with("row,prediction,p_no,p_yes\n1,"));
   EXPECT_EQ(std::ranges::count(predictions, '\n'), 101);
   EXPECT_THAT(out, HasSubstr("ROC-AUC"));
+  EXPECT_THAT(fodp("evaluate --run runs/visits --data visits.csv").err, HasSubstr("visits.csv is what the run was trained on"));
 }
 
 TEST_F(TableCommands, ARunCanBeMovedAndKnowsItsModel) {

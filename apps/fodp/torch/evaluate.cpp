@@ -1,6 +1,4 @@
 // fodp evaluate: how well a trained run predicts rows that are public.
-#include <numeric>
-
 #include <fmt/core.h>
 
 #include "command.h"
@@ -73,23 +71,24 @@ int evaluate(const Words& words) {
   check_input(!options.data.empty(), "--data is missing: the file with public rows");
   const TrainedRun run = read_trained_run(options.run);
   TableRows rows(run.schema);
-  rows.add_file(options.data, TableUse::test);
+  Sha256 contents;
+  rows.add_file(options.data, TableUse::test, &contents);
+  if (contents.text() == run.data_fingerprint)
+    note(fmt::format("fodp: warning: {} is what the run was trained on: these numbers protect nobody in it, and flatter the model\n",
+                     options.data));
   const std::vector<double> predicted = predictions_of(run, rows);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(rows.count()));
-  std::iota(all.begin(), all.end(), 0);
-  const at::Tensor targets = rows.gather(all).targets;
   const std::string note_text = "The rows are taken as public: these numbers have no noise.\n";
   if (run.schema.is_regression()) {
     std::vector<double> labels;
-    for (std::int64_t i = 0; i < rows.count(); ++i) labels.push_back(unscaled(run.schema.label(), targets.data_ptr<float>()[i]));
+    for (const float label : rows.labels()) labels.push_back(unscaled(run.schema.label(), label));
     const NumberMetrics metrics = number_metrics(predicted, labels);
     if (flags.json()) return print_json({{"rows", rows.count()}, {"rmse", metrics.rmse}, {"mae", metrics.mae}, {"r2", metrics.r2}}), 0;
     print_text(fmt::format("RMSE {:.6g}, mean absolute error {:.6g}, R2 {:.4f} over {} rows\n", metrics.rmse, metrics.mae, metrics.r2,
                            rows.count()));
   } else {
     const std::vector<std::string>& classes = run.schema.label().values;
-    const ClassMetrics metrics =
-        class_metrics(predicted, {targets.data_ptr<std::int64_t>(), all.size()}, static_cast<std::int64_t>(classes.size()));
+    const std::vector<std::int64_t> labels(rows.labels().begin(), rows.labels().end());
+    const ClassMetrics metrics = class_metrics(predicted, labels, static_cast<std::int64_t>(classes.size()));
     if (flags.json()) return print_json(class_json(metrics, classes, rows.count())), 0;
     print_text(fmt::format("{} rows\n", rows.count()) + class_text(metrics, classes));
   }

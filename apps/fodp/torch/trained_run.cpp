@@ -55,6 +55,7 @@ TrainedRun read_trained_run(const std::filesystem::path& directory) {
     run.model = make_model(model_options(config, (directory / "config.json").string()), shape_for_model(describe_table(run.schema, text)));
     load_parameters(weights, *run.model.module);
     run.model.module->eval();
+    run.data_fingerprint = summary.value("data_fingerprint", "");
     return run;
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("--run {}: model.json, config.json or summary.json is damaged", directory.string()));

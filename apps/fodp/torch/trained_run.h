@@ -13,6 +13,7 @@ namespace fodp::app {
 struct TrainedRun {
   Schema schema;
   Model model;
+  std::string data_fingerprint = {};  // of the files that it was trained on
 };
 
 // From the run's directory alone, which may have been moved. InputError if it is not one, if its model file is not the one that the run

@@ -40,6 +40,7 @@ class TableRows : public Rows {
   std::vector<RowShape> inputs() const override { return {{{inputs_}, at::kFloat}}; }
   Target target() const override;
   Batch gather(std::span<const std::int64_t> rows) const override;
+  std::span<const float> labels() const { return labels_; }  // of all rows: the number of the class, or the scaled number
 
   // From here on about this fraction of the units (of the rows, where the schema has no unit) is marked as held out. Which ones follows
   // from the seed and the unit's name alone (the row's fields, and how many equal rows came before), so that another unit more or less
