@@ -154,8 +154,7 @@ int audit(const Words& words) {
   const AuditReport report = fodp::audit(
       *model.module,
       [&](const Tensors& inputs, const at::Tensor& targets) { return unit_losses(objective, model.forward(inputs), targets); },
-      {.count = data.train->count(), .gather = [&](std::span<const std::int64_t> rows) { return data.train->gather(rows); }}, options,
-      line.asked, progress(line.flags));
+      training_rows(*data.train), options, line.asked, progress(line.flags));
   const RunIdentity identity = identity_now(data.fingerprint);
   const nlohmann::ordered_json json = report_json(report, plan, identity);
   const std::string text = report_text(report, plan, identity);

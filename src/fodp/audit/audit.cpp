@@ -176,7 +176,8 @@ class Audit {
   Events train(Observer& observer, std::int64_t number) {
     PrivateOptions options = subject_.options;
     if (options.insecure_seed) *options.insecure_seed += number;
-    auto rows = std::make_shared<WatchedRows>(subject_.fault ? subject_.fault->rows(subject_.rows.gather) : subject_.rows.gather);
+    auto rows = std::make_shared<WatchedRows>(subject_.fault ? subject_.fault->rows(subject_.rows.gather) : subject_.rows.gather,
+                                              subject_.rows.gather_drawn);
     WatchedRun run(subject_, std::move(options), rows, observer);
     while (!run.done()) run.step();
     observer.canaries().end_of_run();

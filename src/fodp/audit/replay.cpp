@@ -99,7 +99,8 @@ class Replay {
   }
 
   std::shared_ptr<WatchedRows> rows() const {
-    return std::make_shared<WatchedRows>(subject_.fault ? subject_.fault->rows(subject_.rows.gather) : subject_.rows.gather);
+    return std::make_shared<WatchedRows>(subject_.fault ? subject_.fault->rows(subject_.rows.gather) : subject_.rows.gather,
+                                         subject_.rows.gather_drawn);
   }
 
   std::int64_t steps(const Plan& plan) const { return std::min(plan.steps(), std::max<std::int64_t>(3, plan.cycle() + 1)); }

@@ -54,6 +54,7 @@ double sensitivity(const ClippedRows& rows) {
 TrainingRows watched(const AuditSubject& subject, WatchedRows& rows) {
   TrainingRows out = subject.rows;
   out.gather = subject.fault ? subject.fault->drawn(rows.gather()) : rows.gather();
+  out.gather_drawn = rows.gather_drawn();
   return out;
 }
 
@@ -65,7 +66,14 @@ PrivateOptions changed(const AuditSubject& subject, PrivateOptions options) {
 }  // namespace
 
 Gather WatchedRows::gather() {
-  return [self = shared_from_this()](std::span<const std::int64_t> rows) { return self->fetch(rows); };
+  return [self = shared_from_this()](std::span<const std::int64_t> rows) { return self->fetch(rows, self->gather_); };
+}
+
+DrawnGather WatchedRows::gather_drawn() {
+  if (!drawn_) return {};
+  return [self = shared_from_this()](std::span<const std::int64_t> rows, const RowWords& words) {
+    return self->fetch(rows, [&](std::span<const std::int64_t> which) { return self->drawn_(which, words); });
+  };
 }
 
 void WatchedRows::begin_lot() {
@@ -85,21 +93,21 @@ std::vector<std::int64_t> WatchedRows::fetched() const {
 }
 
 // A record that is taken away throws, and so leaves an empty slot (gradients/row_by_row.h).
-Batch WatchedRows::fetch(std::span<const std::int64_t> rows) {
+Batch WatchedRows::fetch(std::span<const std::int64_t> rows, const Gather& gather) {
   {
     const std::lock_guard lock(mutex_);
     fetched_.insert(rows.begin(), rows.end());
-    if (!in_lot_) return gather_(rows);
+    if (!in_lot_) return gather(rows);
   }
   if (removed_ && std::ranges::find(rows, *removed_) != rows.end()) throw InputError("this record was taken away by the audit");
   const auto place = replaced_ ? std::ranges::find(rows, replaced_->row) : rows.end();
-  if (place == rows.end()) return gather_(rows);
+  if (place == rows.end()) return gather(rows);
   std::vector<std::int64_t> instead(rows.begin(), rows.end());
   const auto at = place - rows.begin();
   instead[at] = replaced_->inputs_of;
-  const Batch inputs_of = gather_(instead);
+  const Batch inputs_of = gather(instead);
   instead[at] = replaced_->target_of;
-  const at::Tensor targets = gather_(instead).targets;
+  const at::Tensor targets = gather(instead).targets;
   std::vector<at::Tensor> inputs;
   for (const at::Tensor& tensor : inputs_of.inputs) {
     inputs.push_back(tensor.clone());

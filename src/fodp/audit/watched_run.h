@@ -67,13 +67,16 @@ struct AuditSubject {
 // The training rows with one record taken away or replaced, from the first lot on, and a note of which were fetched.
 class WatchedRows : public std::enable_shared_from_this<WatchedRows> {
  public:
-  explicit WatchedRows(Gather gather) : gather_(std::move(gather)) {}
+  // `drawn` is there for rows that are drawn anew for each lot, as those of a unit are (TrainingRows::gather_drawn).
+  explicit WatchedRows(Gather gather, DrawnGather drawn = {}) : gather_(std::move(gather)), drawn_(std::move(drawn)) {}
 
   void remove(std::int64_t row) { removed_ = row; }
   // The record is replaced by one made to be hard to bound: the inputs of another record, much larger, with the target of a third.
   void replace(std::int64_t row, std::int64_t inputs_of, std::int64_t target_of) { replaced_ = {row, inputs_of, target_of}; }
 
-  Gather gather();  // goes through here, from any thread
+  // Both go through here, from any thread.
+  Gather gather();
+  DrawnGather gather_drawn();  // null if the rows are not drawn
   void begin_lot();
   void end_lot();                             // what is fetched outside of lots are the rows as they are
   std::vector<std::int64_t> fetched() const;  // since the lot began
@@ -82,9 +85,10 @@ class WatchedRows : public std::enable_shared_from_this<WatchedRows> {
   struct Replaced {
     std::int64_t row, inputs_of, target_of;
   };
-  Batch fetch(std::span<const std::int64_t> rows);
+  Batch fetch(std::span<const std::int64_t> rows, const Gather& gather);
 
   Gather gather_;
+  DrawnGather drawn_;
   std::optional<std::int64_t> removed_;
   std::optional<Replaced> replaced_;
   mutable std::mutex mutex_;

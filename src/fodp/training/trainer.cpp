@@ -27,14 +27,14 @@ const Rows* checked_test(const Plan& plan, const Rows& train, const Rows* test) 
   return test;
 }
 
+}  // namespace
+
 TrainingRows training_rows(const Rows& train) {
   TrainingRows rows{train.count(), [&train](std::span<const std::int64_t> which) { return train.gather(which); }};
   if (train.draws())
     rows.gather_drawn = [&train](std::span<const std::int64_t> which, const RowWords& words) { return train.gather_drawn(which, words); };
   return rows;
 }
-
-}  // namespace
 
 at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets) {
   if (targets.dim() < 2) return objective.row_losses(outputs, targets);

@@ -59,6 +59,9 @@ struct RunFiles {
 // The model that the options name for such data, at the parameters that a run of them starts from.
 Model initial_model(const TrainOptions& options, const DataDescription& about);
 
+// Rows as PrivateSteps takes them. They must outlive what uses this.
+TrainingRows training_rows(const Rows& train);
+
 // The loss of each row; of rows that come several to a unit (data/row_views.h), the mean of each unit's.
 at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
 
