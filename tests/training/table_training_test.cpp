@@ -269,6 +269,55 @@ TEST_F(Tables, PrivateTestRowsCountByUnit) {
   EXPECT_EQ(load_data(one.data).test->count(), 1001);
 }
 
+// The first so many rows would be of more or fewer people, as one of them has many rows or none.
+TEST_F(Tables, TestRowsThatCountByUnitAreNotCut) {
+  TrainOptions one = options(people(50, 2));
+  one.data.privacy_unit = "who";
+  one.data.test_size = 10;
+  const auto complaint = [&]() -> std::string {
+    try {
+      load_data(one.data);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  one.data.test_fraction = .3, one.data.test_seed = 1;
+  EXPECT_THAT(complaint(), HasSubstr("`test-size` is for test rows that are each by itself"));
+  one.data.test_fraction.reset(), one.data.test_seed.reset();
+  std::string rows = "x,z,who,y\n";
+  for (int i = 0; i < 20; ++i) rows += fmt::format("0,1,p{},no\n", i / 2);
+  one.data.test.names = {write("test.csv", rows)};
+  EXPECT_THAT(complaint(), HasSubstr("`test-size` is for test rows that are each by itself"));
+  one.data.test_public = true;
+  EXPECT_EQ(complaint(), "") << "rows that are public count by themselves";
+}
+
+TEST_F(Tables, APlanKnowsThatTestsCostBeforeItKnowsHowManyRowsThereAre) {
+  TrainOptions one = options(people(50, 2));
+  one.data.test_fraction = .3, one.data.test_seed = 1;
+  const Plan before = make_plan(one, {500, 0, SizesFrom::option}), after = make_plan(one, {500, 200});
+  EXPECT_EQ(before.events(), after.events());
+  EXPECT_EQ(before.noise_multiplier().first(), after.noise_multiplier().first());
+}
+
+// Of ten rows the noise is larger than any share of them.
+TEST_F(Tables, ANoisyShareOfTheTestRowsStaysAShare) {
+  TrainOptions one = options(people(12, 1));
+  one.data.test_fraction = .5, one.data.test_seed = 1;
+  one.privacy.steps = 30;
+  one.run.eval_every = 1;
+  const RunData data = load_data(one.data);
+  Trainer trainer(make_plan(one, data.sizes()), data);
+  bool least = false, most = false;
+  for (const Evaluation& evaluation : trainer.run().evaluations) {
+    EXPECT_GE(evaluation.test_metric, 0);
+    EXPECT_LE(evaluation.test_metric, 1);
+    least = least || evaluation.test_metric == 0, most = most || evaluation.test_metric == 1;
+  }
+  EXPECT_TRUE(least && most) << "the seed is fixed";
+}
+
 TEST_F(Tables, MoreLooksAtPrivateTestRowsCostMore) {
   TrainOptions one = options(people(500, 1));
   one.data.test_fraction = .3, one.data.test_seed = 1;

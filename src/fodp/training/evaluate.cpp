@@ -7,9 +7,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/nan_to_num.h>
-#include <ATen/ops/round.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/trunc.h>
 #include <torch/nn/module.h>
 
 #include "fodp/gradients/side_by_side.h"
@@ -94,7 +94,7 @@ std::vector<double> bounded_sums(const Model& model, const Rows& test, const Obj
     std::vector<at::Tensor> rounded;
     for (std::size_t i = 0; i < objective.part_bounds.size(); ++i) {
       const double bound = objective.part_bounds[i], grid = scalar_grid(bound);
-      rounded.push_back(at::round(at::nan_to_num(parts.select(1, static_cast<std::int64_t>(i))).clamp(-bound, bound) / grid) * grid);
+      rounded.push_back(at::trunc(at::nan_to_num(parts.select(1, static_cast<std::int64_t>(i))).clamp(-bound, bound) / grid) * grid);
     }
     sums[static_cast<std::size_t>(block)] = sums_of(at::stack(rounded, 1));
   });

@@ -17,7 +17,7 @@ struct TestResult {
 TestResult evaluate(const Model& model, const Rows& test, const Objective& objective);
 
 // The objective's sums over the rows, to which no row adds more than its `part_bounds`: outputs are clipped to [-1, 1] where targets are
-// numbers, and what a row adds is rounded to the grid of its bound (noise/lattice.h). As secret as the rows.
+// numbers, and what a row adds is rounded towards 0 to the grid of its bound (noise/lattice.h). As secret as the rows.
 std::vector<double> bounded_sums(const Model& model, const Rows& test, const Objective& objective);
 
 }  // namespace fodp

@@ -73,7 +73,7 @@ class Planner {
     plan_.sizes_ = data.sizes;
     plan_.model_ = model_name;
     plan_.unit_ = data.unit;
-    tests_cost_ = data.sizes.test > 0 && !data.test_is_public;
+    tests_cost_ = !data.test_is_public;  // how many they are may not be known yet
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
     const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
     check_privacy(!slices.empty(), "the model has no trainable parameter: nothing to train");

@@ -29,7 +29,7 @@ struct DataFacts {
   DataSizes sizes;
   std::vector<std::int64_t> row_shape = {};  // of the first input of one row; empty where it is not known
   std::string unit = "row";                  // whom the guarantee is for (data/own_data.h)
-  bool test_is_public = true;
+  bool test_is_public = true;                // or there are no test rows
 };
 
 // How test rows that are private are tested on: sums over them are released with noise, so many times in the run.

@@ -1,5 +1,6 @@
 #include "fodp/training/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -183,7 +184,8 @@ class Trainer::Loop {
       return nothing;
     }
     const double count = static_cast<double>(test_->count());
-    return {std::min(1.0, objective_.value(sums, count)), NAN, objective_.error ? objective_.error(sums, count) : NAN};
+    const double least = objective_.error ? -INFINITY : 0;  // noise does not make a share of the rows negative, or more than all
+    return {std::clamp(objective_.value(sums, count), least, 1.0), NAN, objective_.error ? objective_.error(sums, count) : NAN};
   }
 
   void evaluate_now(const Observers& observers, bool may_spend = true) {
