@@ -318,6 +318,24 @@ TEST_F(Tables, ANoisyShareOfTheTestRowsStaysAShare) {
   EXPECT_TRUE(least && most) << "the seed is fixed";
 }
 
+// What was learnt belongs to the inputs as they were made until then.
+TEST_F(Tables, ARunGoesOnWithItsSchemaOnly) {
+  const TrainOptions one = options(people(50, 2));
+  const RunData data = load_data(one.data);
+  const RunFiles files{folder_ / "ledger", folder_ / "checkpoint", data.fingerprint};
+  {
+    Trainer trainer(make_plan(one, data.sizes()), data);
+    trainer.keep(files);
+    trainer.run({.stepped = [](const Progress& progress) { return progress.step < 5; }});
+  }
+  std::string changed = kSchema;
+  changed.replace(changed.find("high = 1"), 8, "high = 2");
+  write("schema.toml", changed + "values = [\"no\", \"yes\"]\n");
+  const RunData other = load_data(one.data);
+  Trainer trainer(make_plan(one, other.sizes()), other);
+  EXPECT_THAT([&] { trainer.keep(files); }, ::testing::ThrowsMessage<InputError>(HasSubstr("another plan")));
+}
+
 TEST_F(Tables, MoreLooksAtPrivateTestRowsCostMore) {
   TrainOptions one = options(people(500, 1));
   one.data.test_fraction = .3, one.data.test_seed = 1;

@@ -73,6 +73,7 @@ class Planner {
     plan_.sizes_ = data.sizes;
     plan_.model_ = model_name;
     plan_.unit_ = data.unit;
+    plan_.recipe_ = data.recipe;
     tests_cost_ = !data.test_is_public;  // how many they are may not be known yet
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
     const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
@@ -350,6 +351,7 @@ std::uint64_t Plan::fingerprint() const {
   std::string text =
       fmt::format("{} rows, {} parameters, {} steps, {};", train_examples(), parameters(), steps(), events_to_json(events_).dump());
   if (!unit_is_row()) text += fmt::format("unit {};", unit_);
+  if (!recipe_.empty()) text += fmt::format("recipe {};", recipe_);
   for (const Spending& run : earlier_.runs) text += fmt::format("after {};", events_to_json(run.events).dump());
   stages_.for_each([&](std::string_view stage, const auto& entry) { text += fmt::format("{} {};", stage, entry.name); });
   PrivateOptions options = options_;
@@ -375,7 +377,8 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   const DataDescription about = describe_data(options.data);
   TrainOptions named = options;
   named.data_name = about.name;
-  const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public};
+  const std::string recipe = find_data_kind(options.data.data) ? about.inputs.dump() : "";
+  const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, recipe};
   const Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost
   return Planner(named, facts, *model.module, enum_name(options.model.model)).plan();

@@ -30,6 +30,7 @@ struct DataFacts {
   std::vector<std::int64_t> row_shape = {};  // of the first input of one row; empty where it is not known
   std::string unit = "row";                  // whom the guarantee is for (data/own_data.h)
   bool test_is_public = true;                // or there are no test rows
+  std::string recipe = {};                   // how inputs are made of what is read, such as the schema of a table; empty for named data
 };
 
 // How test rows that are private are tested on: sums over them are released with noise, so many times in the run.
@@ -104,6 +105,7 @@ class Plan {
   RunContext context_;
   DataSizes sizes_{};
   std::string unit_ = "row";
+  std::string recipe_;
   PrivateTests tests_;
   std::string model_;
   RunParts parts_;

@@ -116,7 +116,7 @@ void PrivateSteps::Run::check_rows_stay() const {
 void PrivateSteps::Run::state(StateVisitor& visit) {
   std::uint64_t of_plan = plan.fingerprint();
   visit("plan", of_plan);
-  check_input(of_plan == plan.fingerprint(), "this state is of a run with another plan: other options, rows or costs");
+  check_input(of_plan == plan.fingerprint(), "this state is of a run with another plan: other options, rows, schema or costs");
   visit("name.high", name.high);
   visit("name.low", name.low);
   visit("parameters", parameters.values());
