@@ -378,6 +378,26 @@ TEST_F(Tables, ARegressionRecoversKnownStructure) {
   EXPECT_NEAR(state[0].value[0][1].item<float>(), -.2, .05);
 }
 
+// Methods' learning rates are for classes: with them, nothing would be learnt of a number.
+TEST_F(Tables, ARegressionLearnsWithoutARateOfItsOwn) {
+  std::mt19937 engine(3);
+  std::string text = "x,z,who,y\n";
+  for (int i = 0; i < 3000; ++i) {
+    const double x = static_cast<double>(engine() % 2001) / 1000 - 1, z = static_cast<double>(engine() % 2001) / 1000 - 1;
+    text += fmt::format("{},{},p{},{}\n", x, z, i, 50 + 20 * x - 10 * z);
+  }
+  for (const char* method : {"fo-dp-sgd", "dp-sgd", "dp-adam"}) {
+    TrainOptions one = options(write("numbers.csv", text), "low = 0\nhigh = 100\n");
+    one.method = method;
+    one.privacy.steps = 300;
+    one.update.lr.reset();
+    one.data.test_fraction = .2, one.data.test_seed = 1, one.data.test_public = true;
+    const RunData data = load_data(one.data);
+    Trainer trainer(make_plan(one, data.sizes()), data);
+    EXPECT_GT(trainer.run().evaluations.back().test_metric, .95) << method;
+  }
+}
+
 TEST_F(Tables, OptionsThatDoNotGoTogetherAreRefused) {
   const std::string file = people(20, 1);
   const auto says = [&](auto change) -> std::string {

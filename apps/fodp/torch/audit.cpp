@@ -151,6 +151,7 @@ int audit(const Words& words) {
   options.privacy.epsilon.reset();
   options.privacy.noise_multiplier = plan.noise_multiplier();
   options.privacy.delta = plan.delta();
+  options.update.lr = plan.options().update.lr;
   const AuditReport report = fodp::audit(
       *model.module,
       [&](const Tensors& inputs, const at::Tensor& targets) { return unit_losses(objective, model.forward(inputs), targets); },

@@ -74,6 +74,7 @@ class Planner {
     plan_.model_ = model_name;
     plan_.unit_ = data.unit;
     plan_.recipe_ = data.recipe;
+    predicts_number_ = data.predicts_number;
     tests_cost_ = !data.test_is_public;  // how many they are may not be known yet
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
     const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
@@ -88,6 +89,7 @@ class Planner {
   Plan plan() {
     find_unread_options();
     plan_.stages_ = choose_stages(plan_.options_);
+    if (predicts_number_ && !given_.update.lr) plan_.options_.update.lr = lr_for_numbers(*plan_.options_.update.lr);
     resolve_clipping();
     resolve_sampling();
     resolve_stages();
@@ -344,7 +346,8 @@ class Planner {
   Plan plan_;
   TrainOptions given_;
   std::vector<std::string_view> set_;  // options of stages that differ from their defaults
-  bool tests_cost_ = false;            // there are test rows, and they are private
+  bool predicts_number_ = false;
+  bool tests_cost_ = false;  // there are test rows, and they are private
 };
 
 std::uint64_t Plan::fingerprint() const {
@@ -378,7 +381,7 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   TrainOptions named = options;
   named.data_name = about.name;
   const std::string recipe = find_data_kind(options.data.data) ? about.inputs.dump() : "";
-  const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, recipe};
+  const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, about.target.kind == Target::Kind::number, recipe};
   const Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost
   return Planner(named, facts, *model.module, enum_name(options.model.model)).plan();

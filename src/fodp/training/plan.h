@@ -30,6 +30,7 @@ struct DataFacts {
   std::vector<std::int64_t> row_shape = {};  // of the first input of one row; empty where it is not known
   std::string unit = "row";                  // whom the guarantee is for (data/own_data.h)
   bool test_is_public = true;                // or there are no test rows
+  bool predicts_number = false;              // the target is a number, not a class
   std::string recipe = {};                   // how inputs are made of what is read, such as the schema of a table; empty for named data
 };
 

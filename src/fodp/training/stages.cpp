@@ -90,6 +90,8 @@ Stages choose_stages(PrivateOptions& options) {
   return stages;
 }
 
+double lr_for_numbers(double lr) { return std::min(lr, .1); }
+
 RunParts make_parts(const Stages& stages, const RunContext& context) {
   RunParts parts{.method = stages.method->make(context), .clipping = stages.clipping->make(context)};
   for (std::int64_t query = 0; query < stages.method->sums_per_step; ++query) parts.mechanisms.push_back(stages.release->make(context));

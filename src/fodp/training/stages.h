@@ -50,6 +50,10 @@ void for_each_table(F&& f) {
 // own for is filled in.
 Stages choose_stages(PrivateOptions& options);
 
+// The methods' own learning rates are for classes, whose outputs may be of any size. A number is learnt within [-1, 1], where the step of a
+// clipped gradient, as long as the rate, must be small: the rate for it in place of a method's own.
+double lr_for_numbers(double lr);
+
 // The parts of a run, made from one context.
 struct RunParts {
   std::unique_ptr<Method> method;
