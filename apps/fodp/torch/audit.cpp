@@ -146,6 +146,7 @@ int audit(const Words& words) {
   const Plan plan = make_plan(line.options, data.sizes());
   Model model = initial_model(line.options, data.about);
   const Objective& objective = objective_for(data.about.target);
+  const at::Tensor class_weights = line.options.run.class_weights.tensor();
   // The noise that the run would have, which may be more than a run by itself needs: it is calibrated with what earlier runs cost.
   PrivateOptions options = line.options;
   options.privacy.epsilon.reset();
@@ -154,7 +155,9 @@ int audit(const Words& words) {
   options.update.lr = plan.options().update.lr;
   const AuditReport report = fodp::audit(
       *model.module,
-      [&](const Tensors& inputs, const at::Tensor& targets) { return unit_losses(objective, model.forward(inputs), targets); },
+      [&](const Tensors& inputs, const at::Tensor& targets) {
+        return unit_losses(objective, model.forward(inputs), targets, class_weights);
+      },
       training_rows(*data.train), options, line.asked, progress(line.flags));
   const RunIdentity identity = identity_now(data.fingerprint);
   const nlohmann::ordered_json json = report_json(report, plan, identity);

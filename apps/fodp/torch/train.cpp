@@ -40,10 +40,13 @@ std::string short_text(const Schedule& schedule) { return schedule.constant() ? 
 
 void print_plan(const Plan& plan) {
   const std::string units = plan.unit_is_row() ? "examples" : fmt::format("units ({})", plan.unit());
-  note(fmt::format("{} on {}: {} {}, {} with {} parameters, {} steps, expected lot {}, clip norm {}, noise multiplier {}\n",
+  const ClassWeights& weights = plan.options().run.class_weights;
+  const std::string weighted =
+      weights.empty() ? "" : ", class weights " + class_weights_text(weights, describe_data(plan.options().data).class_names);
+  note(fmt::format("{} on {}: {} {}, {} with {} parameters, {} steps, expected lot {}, clip norm {}, noise multiplier {}{}\n",
                    plan.method().name, plan.options().data_name, plan.train_examples(), units, plan.model(), plan.parameters(),
                    plan.steps(), short_text(plan.expected_lot()), number_text(plan.options().clip.clip_norm),
-                   short_text(plan.noise_multiplier())));
+                   short_text(plan.noise_multiplier()), weighted));
 }
 
 Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet, const Interrupt& interrupt) {

@@ -18,6 +18,7 @@ class AutomaticClip : public ClipRule {
 extern const ClippingEntry kAutomaticClipping = {
     .name = "automatic",
     .summary = "scale every gradient to about C",
+    .traits = {.same_length = true},
     .make = [](const RunContext& context) -> std::unique_ptr<ClipRule> { return std::make_unique<AutomaticClip>(context.clip_norm); },
 };
 

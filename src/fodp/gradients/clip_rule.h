@@ -36,6 +36,7 @@ class ClipRule {
 struct ClippingTraits {
   double reach = 1;          // how many times larger or smaller than it starts the clip norm may become
   bool counts_rows = false;  // a noisy count of unclipped rows comes with each sum
+  bool same_length = false;  // every gradient is scaled to about C: a factor on the loss of a row has next to no effect
 };
 
 using ClippingEntry = StageEntry<ClipRule, ClippingTraits>;

@@ -51,10 +51,12 @@ std::optional<std::vector<Spending>> cost_of_model(const std::filesystem::path& 
   return unless_free(spending_from_json(*beside, "events", fmt::format("model.json beside {}", file.string())));
 }
 
-void load_parameters(const std::filesystem::path& file, torch::nn::Module& model) {
-  std::vector<NamedTensor> parameters;
-  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
-  assign_parameters(load_state_dict(file), parameters, file);
+void load_parameters(const std::filesystem::path& file, torch::nn::Module& model) { set_parameters(load_state_dict(file), model, file); }
+
+void set_parameters(const files::StateDict& parameters, torch::nn::Module& model, const std::filesystem::path& file) {
+  std::vector<NamedTensor> own;
+  for (const auto& item : model.named_parameters()) own.push_back({item.key(), item.value()});
+  assign_parameters(parameters, own, file);
 }
 
 }  // namespace fodp

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fodp/accounting/spending.h"
+#include "fodp/files/state_dict.h"
 
 namespace torch::nn {
 class Module;
@@ -23,5 +24,7 @@ std::optional<std::vector<Spending>> cost_of_model(const std::filesystem::path& 
 
 // Puts the parameters of the file into the model. InputError, naming what differs, for a file that does not fit it.
 void load_parameters(const std::filesystem::path& file, torch::nn::Module& model);
+// The same for parameters that were read already; `file` is for messages.
+void set_parameters(const files::StateDict& parameters, torch::nn::Module& model, const std::filesystem::path& file);
 
 }  // namespace fodp

@@ -17,6 +17,7 @@
 #include "fodp/methods/method.h"
 #include "fodp/models/model.h"
 #include "fodp/stages/option_set.h"
+#include "fodp/training/class_weights.h"
 #include "fodp/update/averaging.h"
 #include "fodp/update/filter.h"
 #include "fodp/update/update_rule.h"
@@ -127,6 +128,7 @@ struct RunOptions {
   bool init_public = false;
   FileNames spent;
   std::optional<std::int64_t> init_seed;
+  ClassWeights class_weights;
   std::optional<std::string> save;
   std::optional<std::string> out;
   std::optional<std::string> resume;
@@ -147,6 +149,10 @@ struct RunOptions {
               "events or a run directory; may be repeated"),
         field("init-seed", &Self::init_seed, "start from PyTorch's initial values under this seed", between(0, 9007199254740992.0),
               "drawn"),
+        field("class-weights", &Self::class_weights,
+              "multiply the loss of each example by the weight of its class: a number for each class, in the order of the classes, as 1,5; "
+              "state them without looking at the training examples, whose counts are private",
+              {}, "1 for each"),
         field("save", &Self::save, "write the trained parameters here: .pt or .safetensors"),
         field("out", &Self::out,
               "the run directory: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint; it is "

@@ -337,6 +337,10 @@ class Planner {
     find_privacy_warnings();
     std::vector<std::string>& warnings = plan_.warnings_ = plan_.privacy_warnings_;
     const Chosen& chosen = plan_.context_.chosen;
+    if (!plan_.options_.run.class_weights.empty() && plan_.stages_.clipping->traits.same_length)
+      warnings.push_back(
+          fmt::format("`class-weights` has next to no effect with `clipping` {}, which scales every gradient to about the same length",
+                      chosen.clipping));
     for (std::string_view option : set_)
       if (!plan_.stages_.reads(option))
         warnings.push_back(fmt::format("`{}` has no effect on {} with release {}, filter {}, update {}, clipping {}, averaging {}", option,
@@ -356,6 +360,8 @@ std::uint64_t Plan::fingerprint() const {
   if (!unit_is_row()) text += fmt::format("unit {};", unit_);
   if (!recipe_.empty()) text += fmt::format("recipe {};", recipe_);
   for (const Spending& run : earlier_.runs) text += fmt::format("after {};", events_to_json(run.events).dump());
+  if (const ClassWeights& weights = options_.run.class_weights; !weights.empty())
+    text += fmt::format("class-weights {};", FieldText<ClassWeights>::print(weights));
   stages_.for_each([&](std::string_view stage, const auto& entry) { text += fmt::format("{} {};", stage, entry.name); });
   PrivateOptions options = options_;
   options.speed = {}, options.insecure_seed = {}, options.insecure_diagnostics = false;
@@ -380,6 +386,7 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   const DataDescription about = describe_data(options.data);
   TrainOptions named = options;
   named.data_name = about.name;
+  check_class_weights(options.run.class_weights, about.target, about.class_names);
   const std::string recipe = find_data_kind(options.data.data) ? about.inputs.dump() : "";
   const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, about.target.kind == Target::Kind::number, recipe};
   const Model model = make_model(options.model, shape_for_model(about));

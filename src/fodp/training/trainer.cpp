@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/index_select.h>
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
@@ -28,6 +30,13 @@ const Rows* checked_test(const Plan& plan, const Rows& train, const Rows* test) 
   return test;
 }
 
+// As a tensor, of weights that fit the rows.
+at::Tensor class_weights_for(const Plan& plan, const Target& target) {
+  const ClassWeights& weights = plan.options().run.class_weights;
+  check_class_weights(weights, target, {});
+  return weights.tensor();
+}
+
 }  // namespace
 
 TrainingRows training_rows(const Rows& train) {
@@ -37,10 +46,14 @@ TrainingRows training_rows(const Rows& train) {
   return rows;
 }
 
-at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets) {
-  if (targets.dim() < 2) return objective.row_losses(outputs, targets);
+at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& class_weights) {
+  const auto weighted = [&](const at::Tensor& given, const at::Tensor& wanted) {
+    const at::Tensor losses = objective.row_losses(given, wanted);
+    return class_weights.defined() ? losses * class_weights.index_select(0, wanted) : losses;
+  };
+  if (targets.dim() < 2) return weighted(outputs, targets);
   const std::int64_t units = targets.size(0), rows = targets.size(1);
-  return objective.row_losses(outputs.reshape({units * rows, -1}), targets.reshape({units * rows})).reshape({units, rows}).mean(1);
+  return weighted(outputs.reshape({units * rows, -1}), targets.reshape({units * rows})).reshape({units, rows}).mean(1);
 }
 
 Model initial_model(const TrainOptions& options, const DataDescription& about) {
@@ -56,9 +69,12 @@ class Trainer::Loop {
       : test_(checked_test(plan, train, test)),
         model_(std::move(model)),
         objective_(objective_for(train.target())),
+        class_weights_(class_weights_for(plan, train.target())),
         steps_(
             *model_.module,
-            [this](const Tensors& inputs, const at::Tensor& targets) { return unit_losses(objective_, model_.forward(inputs), targets); },
+            [this](const Tensors& inputs, const at::Tensor& targets) {
+              return unit_losses(objective_, model_.forward(inputs), targets, class_weights_);
+            },
             training_rows(train), std::move(plan)),
         plan_(steps_.plan()),
         target_scale_(target_scale) {}
@@ -205,6 +221,7 @@ class Trainer::Loop {
   const Rows* test_;
   Model model_;
   const Objective& objective_;
+  at::Tensor class_weights_;  // undefined if every class counts the same
   PrivateSteps steps_;
   const Plan& plan_;
   double target_scale_;

@@ -62,8 +62,10 @@ Model initial_model(const TrainOptions& options, const DataDescription& about);
 // Rows as PrivateSteps takes them. They must outlive what uses this.
 TrainingRows training_rows(const Rows& train);
 
-// The loss of each row; of rows that come several to a unit (data/row_views.h), the mean of each unit's.
-at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
+// The loss of each row, times the weight of its class if there are weights (class_weights.h); of rows that come several to a unit
+// (data/row_views.h), the mean of each unit's.
+at::Tensor unit_losses(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
+                       const at::Tensor& class_weights = {});
 
 class Trainer {
  public:
