@@ -36,6 +36,10 @@ void note(const std::string& text);
 
 void print_json(const nlohmann::ordered_json& value);
 
+constexpr std::string_view command_name(std::string_view function) {
+  return function.ends_with('_') ? function.substr(0, function.size() - 1) : function;
+}
+
 #define FODP_DECLARE(name, summary) int name(const Words& words);
 FODP_COMMANDS(FODP_DECLARE, FODP_DECLARE)
 #undef FODP_DECLARE

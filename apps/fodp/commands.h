@@ -1,5 +1,5 @@
 // The commands, in the order of the program's help. Each is a function of its name, in a file of its own: in this folder, or in torch/ if
-// it needs LibTorch.
+// it needs LibTorch. The function of a name that C++ keeps to itself ends in an underscore.
 #pragma once
 
 #define FODP_COMMANDS(PLAIN, WITH_TORCH)                                         \
@@ -11,6 +11,7 @@
   WITH_TORCH(schema, "draft what the columns of a table are")                    \
   WITH_TORCH(predict, "predict rows of a table by a trained run")                \
   WITH_TORCH(evaluate, "how well a trained run predicts public rows")            \
+  WITH_TORCH(export_, "write a trained run as TorchScript")                      \
   WITH_TORCH(methods, "what each method does, releases and costs")               \
   WITH_TORCH(data, "which data sets are found where, checked")                   \
   WITH_TORCH(study, "run many trainings from one file: tables, figures, a page") \

@@ -63,7 +63,8 @@ ConfigFile read_json(const std::string& content, const std::string& file, const 
   if (object.contains("derived")) {
     derived = names_in(object["derived"], "derived", file);
     object.erase("derived");
-    derived.insert({"out", "save"});  // where that run put its results; nothing is overwritten, so a repetition needs a place of its own
+    derived.insert(
+        {"out", "save", "export"});  // where that run put its results; nothing is overwritten, so a repetition needs a place of its own
     config.is_record = true;
     if (object.contains("filled")) {
       filled = names_in(object["filled"], "filled", file);

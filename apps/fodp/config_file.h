@@ -21,7 +21,7 @@ struct ConfigFile {
 
 // JSON begins with a brace. There null means that the option is not given, and the key "derived" lists the options whose values followed
 // from others: they are left out. Only a run's record has that key, and "filled", the options that were left open; and of such a record
-// --out and --save are left out, too. The text of a list is its items with commas
+// --out, --save and --export are left out, too. The text of a list is its items with commas
 // between them, or one a line for the options in `by_line`. InputError names the file and what is wrong in it.
 ConfigFile read_config_file(const std::string& file, const std::set<std::string, std::less<>>& by_line = {});
 

@@ -131,7 +131,7 @@ bool Flags::displaced(const std::string& key) const {
 void Flags::read_config(const std::string& file) {
   const ConfigFile config = read_config_file(file, repeatable_);
   // A record is repeated as it is. If the command line changes it, what followed from the rest follows anew.
-  const std::set<std::string, std::less<>> harmless = {"out",     "save",           "quiet",     "json",
+  const std::set<std::string, std::less<>> harmless = {"out",     "save",           "export",    "quiet",        "json",
                                                        "threads", "physical-batch", "init-seed", "insecure-seed"};
   const bool changed =
       std::ranges::any_of(setters_, [&](const auto& item) { return !harmless.contains(item.first) && on_command_line(item.first); });

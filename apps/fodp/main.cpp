@@ -21,8 +21,8 @@
 namespace fodp::app {
 namespace {
 
-#define FODP_PLAIN(name, summary) {#name, summary, name},
-#define FODP_WITH_TORCH(name, summary) {#name, summary, nullptr},
+#define FODP_PLAIN(name, summary) {command_name(#name), summary, name},
+#define FODP_WITH_TORCH(name, summary) {command_name(#name), summary, nullptr},
 constexpr Command kCommands[] = {FODP_COMMANDS(FODP_PLAIN, FODP_WITH_TORCH)};
 
 void print_help() {

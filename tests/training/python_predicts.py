@@ -2,7 +2,7 @@
 
     cd FOLDER && python3 python_predicts.py PAGE.md      FOLDER/runs/demo is a run on Fashion-MNIST, tested on Debian's package
 
-The lines define inputs (of model.json) and predict(pixels). Exits with 1 if the share of right predictions is not test_accuracy of
+The lines define inputs (of model.json), predict(pixels) and, where they load an exported model, serve(pixels), which must agree. Exits with 1 if the share of right predictions is not test_accuracy of
 summary.json, one row aside: two machines may round the two best outputs of a row differently.
 """
 import gzip
@@ -26,6 +26,8 @@ pixels = read("images-idx3-ubyte.gz", 16).view(-1, *inputs["shape"])
 labels = read("labels-idx1-ubyte.gz", 8)
 with torch.no_grad():
     right = (predict(pixels) == labels).sum().item()
+    if "serve" in globals() and not (serve(pixels) == predict(pixels)).sum() >= len(labels) - 1:
+        sys.exit(f"{sys.argv[1]}: serve and predict differ")
 reported = json.load(open("runs/demo/summary.json"))["test_accuracy"]
 if not abs(right - reported * len(labels)) < 1.5:
     sys.exit(f"{sys.argv[1]}: {right} of {len(labels)} predictions are right, the run reports {reported}")

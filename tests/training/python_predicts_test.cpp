@@ -16,6 +16,7 @@ TEST_F(PythonPredicts, TheLinesOfThePagesPredictAsTheRunReports) {
   const Outcome run =
       fodp("train --quiet --insecure-seed 1 --train-size 6000 --sample-rate .05 --steps 60 --noise-multiplier 1 --out runs/demo");
   ASSERT_EQ(run.status, 0) << run.err;
+  ASSERT_EQ(fodp("export --run runs/demo --out demo.ts").status, 0);  // as docs/models.md says
   for (const char* page : {"README.md", "docs/models.md"}) {
     const std::string script = " '" FODP_SOURCE_DIR "/tests/training/python_predicts.py' '" FODP_SOURCE_DIR "/" + std::string(page) + "'";
     EXPECT_EQ(std::system(("cd '" + folder_.string() + "' && " + python + script).c_str()), 0) << page;

@@ -31,8 +31,8 @@ std::string plain_option(std::string_view key) {
 
 // What a study sets itself.
 void check_option(const std::string& name, const std::string& where) {
-  static const std::set<std::string> reserved = {"out",           "save",      "resume", "dry-run", "threads", "checkpoint-every",
-                                                 "insecure-seed", "init-seed", "json",   "quiet",   "config",  "data-dir"};
+  static const std::set<std::string> reserved = {"out",           "save",      "export", "resume", "dry-run", "threads", "checkpoint-every",
+                                                 "insecure-seed", "init-seed", "json",   "quiet",  "config",  "data-dir"};
   check_input(!reserved.contains(name), "{}: --{} is not for a study file: {}", where, name,
               name.ends_with("seed") ? "seeds = [...] sets it" : "the study's own command line sets it");
 }

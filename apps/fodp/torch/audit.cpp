@@ -18,7 +18,7 @@ namespace fodp::app {
 namespace {
 
 // Options of a training that an audit has no use for.
-constexpr const char* kRefused[] = {"resume", "dry-run", "save", "checkpoint-every", "eval-every", "test-size", "spent"};
+constexpr const char* kRefused[] = {"resume", "dry-run", "save", "export", "checkpoint-every", "eval-every", "test-size", "spent"};
 
 struct AuditFlags : TrainFlags {
   AuditFlags()

@@ -8,7 +8,7 @@
 namespace {
 
 #define FODP_PLAIN(name, summary)
-#define FODP_WITH_TORCH(name, summary) {#name, summary, fodp::app::name},
+#define FODP_WITH_TORCH(name, summary) {fodp::app::command_name(#name), summary, fodp::app::name},
 constexpr fodp::app::Command kCommands[] = {FODP_COMMANDS(FODP_PLAIN, FODP_WITH_TORCH)};
 
 }  // namespace

@@ -17,8 +17,8 @@ constexpr const char* kSeeds[] = {"init-seed", "insecure-seed"};
 
 // Where a run is kept and how fast it is decide nothing.
 bool decides(const std::string& name) {
-  static const std::set<std::string> not_these = {"out",      "save",    "resume", "checkpoint_every", "dry_run", "threads",
-                                                  "data_dir", "derived", "filled"};
+  static const std::set<std::string> not_these = {"out",     "save",    "export",   "resume",  "checkpoint_every",
+                                                  "dry_run", "threads", "data_dir", "derived", "filled"};
   return !not_these.contains(name);
 }
 

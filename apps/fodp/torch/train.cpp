@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "flags.h"
+#include "fodp/training/export.h"
 #include "fodp/training/model_file.h"
 #include "fodp/training/run_directory.h"
 #include "fodp/training/statement.h"
@@ -114,7 +115,8 @@ Words words_to_resume(const CommandLine& given) {
   Words words = {"--config", config.string(), "--out", run.string()};
   std::ifstream stream(config);
   const auto record = nlohmann::json::parse(stream, nullptr, false);
-  if (record.is_object() && record.value("save", nlohmann::json()).is_string()) words.insert(words.end(), {"--save", record["save"]});
+  for (const std::string name : {"save", "export"})
+    if (record.is_object() && record.value(name, nlohmann::json()).is_string()) words.insert(words.end(), {"--" + name, record[name]});
   const SpeedOptions& speed = given.options.speed;
   if (given.flags.given("threads")) words.insert(words.end(), {"--threads", std::to_string(*speed.threads)});
   if (given.flags.given("physical-batch")) words.insert(words.end(), {"--physical-batch", std::to_string(speed.physical_batch)});
@@ -149,6 +151,13 @@ void print_end(const Trainer& trainer, const Result& result, bool interrupted) {
     warn(fmt::format("the run diverged: the test loss is {:.3g}; a smaller --lr would help", loss));
 }
 
+void export_trained(const Trainer& trainer, const nlohmann::ordered_json& model, const DataDescription& about) {
+  const TrainOptions& options = trainer.plan().options();
+  const Model network = make_model(options.model, shape_for_model(about));
+  set_parameters(trainer.state(), *network.module, *options.run.export_to);
+  export_model(*network.module, model, *options.run.export_to);
+}
+
 // Which rows are held out follows from a number that is drawn once and recorded, like the initial values.
 void draw_test_seed(TrainOptions& options) {
   if (options.data.test_fraction && !options.data.test_seed)
@@ -175,6 +184,7 @@ int train(CommandLine& line, bool resume) {
   if (options.run.dry_run) return print_dry_run(*plan, flags);
   if (options.run.out && !resume) check_can_make_run(*options.run.out);
   if (options.run.save) check_can_write(*options.run.save);
+  if (options.run.export_to) check_can_export(describe_data(options.data).inputs, *options.run.export_to);
 
   const RunData data = load_data(options.data);
   const bool planned = plan.has_value();
@@ -195,6 +205,7 @@ int train(CommandLine& line, bool resume) {
   if (directory) directory->finish(result, trainer.state(), data.about, identity);
   if (options.run.save)
     save_state_dict(trainer.state(), *options.run.save, {{kModelKey, model_json(trainer.plan(), result, data.about).dump()}});
+  if (options.run.export_to) export_trained(trainer, model_json(trainer.plan(), result, data.about), data.about);
   const int status = print_result(trainer, result, identity, flags, interrupt.came() ? kInterruptedStatus : 0);
   if (options.run.out && !flags.json())
     print_text(fmt::format("\nIn {}: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint\n",

@@ -9,6 +9,7 @@
 #include "fodp/gradients/group_norm.h"
 #include "fodp/gradients/linear.h"
 #include "fodp/models/model.h"
+#include "fodp/models/script.h"
 
 namespace fodp {
 namespace {
@@ -20,7 +21,7 @@ nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, s
 }
 
 // y = relu(shortcut(x) + gn2(conv2(relu(gn1(conv1(x)))))).
-struct Block : torch::nn::Module {
+struct Block : torch::nn::Module, Scripted {
   Block(std::int64_t in, std::int64_t out, std::int64_t stride)
       : conv1(register_module("conv1", convolution(in, out, 3, stride))),
         gn1(register_module("gn1", nn::GroupNorm(kGroups, out))),
@@ -35,6 +36,12 @@ struct Block : torch::nn::Module {
     return at::relu(straight + (downsample.is_empty() ? x : downsample->forward(x)));
   }
 
+  std::string script() const override {
+    const std::string straight = "self.gn2.forward(self.conv2.forward(torch.relu(self.gn1.forward(self.conv1.forward(x)))))";
+    return "def forward(self, x):\n    return torch.relu(" + straight + " + " +
+           (downsample.is_empty() ? "x" : "self.downsample.forward(x)") + ")\n";
+  }
+
   nn::Conv2d conv1;
   nn::GroupNorm gn1;
   nn::Conv2d conv2;
@@ -42,7 +49,7 @@ struct Block : torch::nn::Module {
   torch::nn::Sequential downsample = nullptr;
 };
 
-struct ResNet : torch::nn::Module {
+struct ResNet : torch::nn::Module, Scripted {
   explicit ResNet(const InputShape& shape)
       : conv1(register_module("conv1", convolution(shape.channels, 16, 3, 1))), gn1(register_module("gn1", nn::GroupNorm(kGroups, 16))) {
     std::int64_t in = 16;
@@ -59,6 +66,15 @@ struct ResNet : torch::nn::Module {
     at::Tensor x = at::relu(gn1(conv1(images)));
     for (torch::nn::Sequential& stage : stages) x = stage->forward(x);
     return fc(at::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+  }
+
+  std::string script() const override {
+    return R"(
+def forward(self, x):
+    x = torch.relu(self.gn1.forward(self.conv1.forward(x)))
+    x = self.layer3.forward(self.layer2.forward(self.layer1.forward(x)))
+    return self.fc.forward(torch.flatten(torch.adaptive_avg_pool2d(x, [1, 1]), 1))
+)";
   }
 
   nn::Conv2d conv1;

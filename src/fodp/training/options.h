@@ -130,6 +130,7 @@ struct RunOptions {
   std::optional<std::int64_t> init_seed;
   ClassWeights class_weights;
   std::optional<std::string> save;
+  std::optional<std::string> export_to;
   std::optional<std::string> out;
   std::optional<std::string> resume;
   std::optional<std::int64_t> checkpoint_every;
@@ -154,6 +155,9 @@ struct RunOptions {
               "state them without looking at the training examples, whose counts are private",
               {}, "1 for each"),
         field("save", &Self::save, "write the trained parameters here: .pt or .safetensors"),
+        field("export", &Self::export_to,
+              "write the trained model here as TorchScript (.ts), with what it does to raw inputs: Python's torch.jit.load runs it without "
+              "fodp (docs/models.md)"),
         field("out", &Self::out,
               "the run directory: config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint; it is "
               "made "
