@@ -12,6 +12,7 @@
 #include "fodp/base/check.h"
 #include "fodp/base/fields.h"
 #include "fodp/base/utf8.h"
+#include "fodp/data/arrow_file.h"
 #include "fodp/data/csv.h"
 #include "fodp/data/schema.h"
 
@@ -170,14 +171,26 @@ std::string label_text(const Seen& column) {
   return fmt::format("kind = \"label\"\nlow = {}\nhigh = {}\nfrom_data = true\n", number_text(column.least), number_text(column.most));
 }
 
+// The column that has the name of a label, or the last one.
+std::size_t find_label(const std::vector<std::string>& names) {
+  std::size_t label = names.size() - 1;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string lower = names[i];
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (std::ranges::find(kLabels, lower) != kLabels.end()) label = i;
+  }
+  return label;
+}
+
 }  // namespace
 
 std::string draft_schema(const std::filesystem::path& file) {
-  const CsvFormat format = find_format(file);
+  const bool is_text = table_format(file) == TableFormat::text;
+  const CsvFormat format = is_text ? find_format(file) : CsvFormat();
   std::vector<Seen> columns;
   std::vector<std::string> first;
   std::int64_t rows = 0;
-  read_csv(file, format, [&](const CsvRow& row) {
+  const auto take = [&](const CsvRow& row) {
     if (rows++ == 0) {
       first.assign(row.fields.begin(), row.fields.end());
       columns.resize(row.fields.size());
@@ -187,21 +200,20 @@ std::string draft_schema(const std::filesystem::path& file) {
                 row.fields.size(), columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].add(row.fields[i]);
     return true;
-  });
-  check_input(rows > 0, "{}: has no rows", file.string());
-  const bool header = looks_like_header(first, columns, file.string());
+  };
+  if (is_text)
+    read_csv(file, format, take);
+  else
+    read_arrow(file, {.leave_out_unreadable = true}, take);
+  check_input(rows > 0 && !columns.empty(), "{}: has no rows", file.string());
+  const bool header = !is_text || looks_like_header(first, columns, file.string());
   if (!header)
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].add(first[i]);
   check_input(columns.front().rows > 0, "{}: has no rows after its header", file.string());
 
   std::vector<std::string> names;
   for (std::size_t i = 0; i < columns.size(); ++i) names.push_back(header && is_utf8(first[i]) ? first[i] : fmt::format("c{}", i + 1));
-  std::size_t label = columns.size() - 1;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::string lower = names[i];
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (std::ranges::find(kLabels, lower) != kLabels.end()) label = i;
-  }
+  const std::size_t label = find_label(names);
   std::map<std::string, std::int64_t, std::less<>> missing;
   for (const Seen& column : columns)
     for (const auto& [text, count] : column.missing_texts) missing[text] += count;
@@ -212,7 +224,7 @@ std::string draft_schema(const std::filesystem::path& file) {
       "# put in what is known without them (an age is 0 to 120; the categories that there are), widen what is narrow, then delete the\n"
       "# line from_data = true of each column. Training refuses while one is there. docs/tables.md has all that can stand here.\n",
       file.filename().string());
-  text += fmt::format("header = {}\nseparator = {}\n", header, toml_text(std::string(1, format.separator)));
+  if (is_text) text += fmt::format("header = {}\nseparator = {}\n", header, toml_text(std::string(1, format.separator)));
   if (!format.comment.empty()) text += fmt::format("comment = {}\n", toml_text(format.comment));
   if (most != missing.end()) text += fmt::format("missing = {}\n", toml_text(most->first));
   for (std::size_t i = 0; i < columns.size(); ++i)

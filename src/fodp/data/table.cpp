@@ -12,6 +12,7 @@
 #include <ATen/ops/empty.h>
 
 #include "fodp/base/check.h"
+#include "fodp/data/arrow_file.h"
 
 namespace fodp {
 namespace {
@@ -80,29 +81,51 @@ Target TableRows::target() const {
 class TableRows::FileReader {
  public:
   FileReader(TableRows& table, const std::filesystem::path& file, TableUse use)
-      : table_(table), schema_(table.schema_), name_(file.string()), use_(use), classes_(numbered(schema_.label().values)) {
+      : table_(table),
+        schema_(table.schema_),
+        name_(file.string()),
+        use_(use),
+        is_text_(table_format(file) == TableFormat::text),
+        classes_(numbered(schema_.label().values)) {
     for (const Column& column : schema_.columns) categories_.push_back(numbered(column.values));
     for (std::size_t i = 0; i < table.unit_names_.size(); ++i) units_.emplace(table.unit_names_[i], static_cast<std::int64_t>(i));
   }
 
   void read(const std::filesystem::path& file, Sha256* contents) {
-    read_csv(
-        file, schema_.csv,
-        [&](const CsvRow& row) {
-          if (schema_.header && fields_ == 0)
-            place_by_name(row);
-          else
-            add(row);
-          return true;
-        },
-        contents);
-    check_input(rows_ > 0, "{}: has no rows{}", name_, schema_.header ? " after its header" : "");
+    const auto take = [&](const CsvRow& row) {
+      if (has_names() && fields_ == 0)
+        place_by_name(row);
+      else
+        add(row);
+      return true;
+    };
+    if (is_text_)
+      read_csv(file, schema_.csv, take, contents);
+    else
+      read_arrow(file, arrow_texts(), take, contents);
+    check_input(rows_ > 0, "{}: has no rows{}", name_, is_text_ && schema_.header ? " after its header" : "");
   }
 
  private:
   static constexpr std::size_t kNowhere = SIZE_MAX;
 
   bool labelled() const { return use_ != TableUse::predict; }
+  bool has_names() const { return schema_.header || !is_text_; }
+
+  // Where a row stands, for messages. The names of the columns of a file that is no text are row 0.
+  std::string at(const CsvRow& row) const {
+    if (is_text_) return fmt::format("line {}", row.line);
+    return row.line == 0 ? "its columns" : fmt::format("row {}", row.line);
+  }
+
+  ArrowTexts arrow_texts() const {
+    return {.missing = schema_.missing, .column = [this](std::string_view name) {
+              const auto column = std::ranges::find(schema_.columns, name, &Column::name);
+              if (column == schema_.columns.end()) return ArrowColumn{};
+              const bool label = column->kind == ColumnKind::label && labelled(), unit = column->kind == ColumnKind::unit;
+              return ArrowColumn{column->is_input() || label || (unit && use_ == TableUse::train), column->format};
+            }};
+  }
 
   void place_by_order() {
     const bool with_label = labelled() || fields_ != schema_.columns.size() - 1;
@@ -113,23 +136,22 @@ class TableRows::FileReader {
   void place_by_name(const CsvRow& header) {
     std::unordered_map<std::string_view, std::size_t> found;
     for (std::size_t i = 0; i < header.fields.size(); ++i)
-      check_input(found.emplace(header.fields[i], i).second, "{}: line {}: two columns are called '{}'", name_, header.line,
+      check_input(found.emplace(header.fields[i], i).second, "{}: {}: two columns are called '{}'", name_, at(header),
                   printable(header.fields[i]));
     for (const Column& column : schema_.columns) {
       const auto place = found.find(column.name);
       const bool needed = column.is_input() || (column.kind == ColumnKind::label && labelled()) ||
                           (column.kind == ColumnKind::unit && use_ == TableUse::train);
       check_input(place != found.end() || !needed,
-                  "{}: line {}: there is no column '{}', which the schema has: is it the schema of another file, or has the file another "
-                  "separator, or no header (header = false)?",
-                  name_, header.line, column.name);
+                  "{}: {}: there is no column '{}', which the schema has: is it the schema of another file{}?", name_, at(header),
+                  column.name, is_text_ ? ", or has the file another separator, or no header (header = false)" : "");
       places_.push_back(place == found.end() ? kNowhere : place->second);
       if (place != found.end()) found.erase(place);
     }
     for (const std::string_view name : header.fields)
       check_input(!found.contains(name),
-                  "{}: line {}: the schema does not know the column '{}': add it, with kind = \"ignore\" if it is not used", name_,
-                  header.line, printable(name));
+                  "{}: {}: the schema does not know the column '{}': add it, with kind = \"ignore\" if it is not used", name_, at(header),
+                  printable(name));
     fields_ = header.fields.size();
   }
 
@@ -138,9 +160,10 @@ class TableRows::FileReader {
       fields_ = row.fields.size();
       place_by_order();
     }
-    const std::size_t expected = schema_.header ? fields_ : schema_.columns.size() - (std::ranges::count(places_, kNowhere) > 0 ? 1 : 0);
-    check_input(row.fields.size() == expected, "{}: line {}: {} field{}, expected {}", name_, row.line, row.fields.size(),
-                row.fields.size() == 1 ? "" : "s", expected);
+    const std::size_t expected = has_names() ? fields_ : schema_.columns.size() - (std::ranges::count(places_, kNowhere) > 0 ? 1 : 0);
+    if (row.fields.size() != expected)
+      throw InputError(
+          fmt::format("{}: {}: {} field{}, expected {}", name_, at(row), row.fields.size(), row.fields.size() == 1 ? "" : "s", expected));
     if (table_.labels_.size() % kChunkRows == 0) table_.check_memory(name_);
     for (const std::size_t column : table_.used_) table_.add_cell(cell(row, column));
     table_.labels_.push_back(labelled() ? label(row) : 0);
@@ -150,7 +173,7 @@ class TableRows::FileReader {
   }
 
   [[noreturn]] void refuse(const CsvRow& row, const Column& column, std::string_view expected) const {
-    throw InputError(fmt::format("{}: line {}: column '{}': expected {}", name_, row.line, printable(column.name), expected));
+    throw InputError(fmt::format("{}: {}: column '{}': expected {}", name_, at(row), printable(column.name), expected));
   }
 
   float cell(const CsvRow& row, std::size_t index) const {
@@ -232,6 +255,7 @@ class TableRows::FileReader {
   const Schema& schema_;
   std::string name_;
   TableUse use_;
+  bool is_text_;  // CSV and the like, not Parquet or Arrow
   Numbers classes_, units_;
   std::vector<Numbers> categories_;
   std::vector<std::size_t> places_;  // of each column of the schema in a row of the file
