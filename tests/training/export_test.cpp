@@ -274,9 +274,23 @@ TEST_F(Exported, PixelsAreNormalisedAsTrainingDoes) {
     }
     return std::string();
   };
-  EXPECT_THAT(refused(bytes.to(at::kFloat) / 255), HasSubstr("pixels must be bytes"));
-  EXPECT_THAT(refused(bytes[0]), HasSubstr("pixels must have the shape [rows, 3, 32, 32], got [3, 32, 32]"));
-  EXPECT_THAT(refused(bytes.transpose(1, 3)), HasSubstr("pixels must have the shape"));
+  EXPECT_THAT(refused(bytes.to(at::kFloat) / 255), HasSubstr("inputs must be bytes"));
+  EXPECT_THAT(refused(bytes[0]), HasSubstr("inputs must have the shape [rows, 3, 32, 32], got [3, 32, 32]"));
+  EXPECT_THAT(refused(bytes.transpose(1, 3)), HasSubstr("inputs must have the shape"));
+}
+
+// Numbers that are no bytes are taken as they are, and a regression's bounds stand beside its inputs.
+TEST_F(Exported, ListsOfNumbersAreNormalisedToo) {
+  const nlohmann::ordered_json inputs = {{"kind", "tensors"}, {"divide_by", 1},    {"mean", {.5}},     {"std", {2.}},
+                                         {"shape", {4}},      {"target_low", -10}, {"target_high", 30}};
+  torch::manual_seed(4);
+  const Model model = make_model({.model = ModelKind::linear}, InputShape::of(std::vector<std::int64_t>{4}, 1));
+  export_model(*model.module, {{"inputs", inputs}, {"classes", 0}}, folder_ / "model.ts");
+  torch::jit::Module module = torch::jit::load((folder_ / "model.ts").string());
+  const at::Tensor raw = torch::randn({3, 4}), scaled = model.forward((raw - .5) / 2).reshape({-1}).to(at::kDouble);
+  const at::Tensor got = module.forward({raw}).toTensor();
+  EXPECT_LT((got - (-10 + (scaled + 1) * 20)).abs().max().item<double>(), 1e-4);
+  EXPECT_EQ(got.sizes(), (std::vector<std::int64_t>{3}));
 }
 
 }  // namespace

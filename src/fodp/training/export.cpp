@@ -19,16 +19,24 @@
 namespace fodp {
 namespace {
 
-// In double and rounded once, as training has it. Whoever scales pixels to [0, 1] beforehand would get wrong answers without a word, so
-// that only whole numbers are taken.
-constexpr char kPixelInputs[] = R"(
-def inputs(self, pixels: Tensor) -> Tensor:
-    assert pixels.dim() == 4 and pixels.size()[1:] == self.shape, "pixels must have the shape [rows, " + str(self.shape)[1:] + ", got " + str(pixels.size())
-    assert not torch.is_floating_point(pixels), "pixels must be bytes, 0 to 255, as the files have them: normalising is done here"
-    return ((pixels.to(7) / self.divide_by - self.mean) / self.std).to(6)
+// In double and rounded once, as training has it. Whoever scales bytes to [0, 1] beforehand would get wrong answers without a word, so that
+// only whole numbers are taken where training took bytes.
+constexpr char kArrayInputs[] = R"(
+def inputs(self, raw: Tensor) -> Tensor:
+    assert raw.dim() == len(self.shape) + 1 and raw.size()[1:] == self.shape, "inputs must have the shape [rows, " + str(self.shape)[1:] + ", got " + str(raw.size())
+    assert self.divide_by == 1. or not torch.is_floating_point(raw), "inputs must be bytes, 0 to 255, as the files have them: normalising is done here"
+    return ((raw.to(7) / self.divide_by - self.mean) / self.std).to(6)
+)";
 
-def forward(self, pixels: Tensor) -> Tensor:
-    return torch.softmax(self.network.forward(self.inputs(pixels)).to(7), 1)
+constexpr char kArrayClasses[] = R"(
+def forward(self, raw: Tensor) -> Tensor:
+    return torch.softmax(self.network.forward(self.inputs(raw)).to(7), 1)
+)";
+
+constexpr char kArrayNumber[] = R"(
+def forward(self, raw: Tensor) -> Tensor:
+    outputs = torch.reshape(self.network.forward(self.inputs(raw)).to(7), [-1])
+    return self.label_low + (outputs + 1.) * (self.label_high / 2. - self.label_low / 2.)
 )";
 
 constexpr char kTableClasses[] = R"(
@@ -42,13 +50,15 @@ def forward(self, columns: Dict[str, List[str]]) -> Tensor:
     return self.label_low + (outputs + 1.) * (self.label_high / 2. - self.label_low / 2.)
 )";
 
-enum class InputKind { table, pixels };
+bool is_table(const nlohmann::ordered_json& inputs) { return inputs.value("kind", "") == "table"; }
 
-InputKind kind_of(const nlohmann::ordered_json& inputs) {
-  if (inputs.value("kind", "") == "table") return InputKind::table;
-  const bool pixels = inputs.contains("divide_by") && inputs.contains("mean") && inputs.contains("std") && inputs.at("shape").size() == 3;
-  check_input(pixels && inputs.at("divide_by") != 1, "`export`: a model of such inputs cannot be exported: tables and images can");
-  return InputKind::pixels;
+// Inputs that are numbers already: images, or tensors.
+void check_is_array(const nlohmann::ordered_json& inputs) {
+  const auto count = [&](const char* key) { return inputs.contains(key) ? inputs.at(key).size() : 0; };
+  const std::size_t dimensions = count("shape");
+  const bool known = inputs.contains("divide_by") && count("mean") >= 1 && count("mean") == count("std");
+  const bool list = known && dimensions == 1 && (count("mean") == 1 || count("mean") == inputs.at("shape").at(0));
+  check_input(known && (dimensions == 3 || list), "`export`: a model of such inputs cannot be exported: tables, images and tensors can");
 }
 
 Schema schema_in(const nlohmann::ordered_json& inputs) {
@@ -63,23 +73,32 @@ void add_text_list(torch::jit::Module& module, const char* name, const std::vect
   module.register_attribute(name, list.type(), list);
 }
 
-void add_pixels(torch::jit::Module& module, const nlohmann::ordered_json& inputs) {
-  const auto by_channel = [](const nlohmann::ordered_json& values) {
-    return at::tensor(values.get<std::vector<double>>(), at::kDouble).reshape({-1, 1, 1});
+void add_label_bounds(torch::jit::Module& module, double low, double high) {
+  module.register_attribute("label_low", c10::FloatType::get(), low);
+  module.register_attribute("label_high", c10::FloatType::get(), high);
+}
+
+void add_array(torch::jit::Module& module, const nlohmann::ordered_json& inputs) {
+  const auto shape = inputs.at("shape").get<std::vector<std::int64_t>>();
+  const auto by_channel = [&](const nlohmann::ordered_json& values) {
+    const at::Tensor numbers = at::tensor(values.get<std::vector<double>>(), at::kDouble);
+    return shape.size() == 3 ? numbers.reshape({-1, 1, 1}) : numbers;
   };
   module.register_buffer("mean", by_channel(inputs.at("mean")));
   module.register_buffer("std", by_channel(inputs.at("std")));
-  const at::IValue shape = c10::List<std::int64_t>(inputs.at("shape").get<std::vector<std::int64_t>>());
-  module.register_attribute("shape", shape.type(), shape);
+  const at::IValue sizes = c10::List<std::int64_t>(shape);
+  module.register_attribute("shape", sizes.type(), sizes);
   module.register_attribute("divide_by", c10::FloatType::get(), inputs.at("divide_by").get<double>());
-  module.define(kPixelInputs);
+  module.define(kArrayInputs);
+  if (!inputs.contains("target_low")) return module.define(kArrayClasses);
+  add_label_bounds(module, inputs.at("target_low"), inputs.at("target_high"));
+  module.define(kArrayNumber);
 }
 
 void add_table(torch::jit::Module& module, const Schema& schema) {
   add_table_inputs(module, schema);
   if (!schema.is_regression()) return module.define(kTableClasses);
-  module.register_attribute("label_low", c10::FloatType::get(), schema.label().low);
-  module.register_attribute("label_high", c10::FloatType::get(), schema.label().high);
+  add_label_bounds(module, schema.label().low, schema.label().high);
   module.define(kTableNumber);
 }
 
@@ -104,7 +123,8 @@ void check_file(const std::filesystem::path& file) {
 
 void check_can_export(const nlohmann::ordered_json& inputs, const std::filesystem::path& file) {
   check_file(file);
-  if (kind_of(inputs) == InputKind::table) check_table_can_be_scripted(schema_in(inputs), fmt::format("`export` {}", file.string()));
+  if (!is_table(inputs)) return check_is_array(inputs);
+  check_table_can_be_scripted(schema_in(inputs), fmt::format("`export` {}", file.string()));
 }
 
 void export_model(const torch::nn::Module& network, const nlohmann::ordered_json& about, const std::filesystem::path& file) {
@@ -115,10 +135,10 @@ void export_model(const torch::nn::Module& network, const nlohmann::ordered_json
   module.register_module("network", to_script(network));
   module.register_attribute("fodp", c10::StringType::get(), text);
   add_text_list(module, "classes", class_names(about));
-  if (kind_of(inputs) == InputKind::table)
+  if (is_table(inputs))
     add_table(module, schema_in(inputs));
   else
-    add_pixels(module, inputs);
+    add_array(module, inputs);
   module.eval();
   std::ostringstream bytes;
   module.save(bytes, {{kModelKey, text}});

@@ -1,7 +1,8 @@
 // A trained model as a TorchScript file (.ts), which Python's torch.jit.load and LibTorch run without this library: a service can serve it.
 //
 // The file takes what people have, not what the network takes. Its method forward makes the network's inputs itself:
-//   images    forward(pixels: Tensor): bytes [rows, channels, height, width], as the files of the data set have them
+//   images    forward(raw: Tensor): bytes [rows, channels, height, width], as the files of the data set have them
+//   tensors   forward(raw: Tensor): bytes or other numbers [rows, ...], as the file that was trained on has them
 //   tables    forward(columns: Dict[str, List[str]]): the texts of each column by its name, all of the same length
 // and gives float64: probabilities [rows, classes], or the numbers of a regression [rows], in the units of the table. They are what fodp
 // predict says, up to float32 rounding. Its method inputs stops before the network, and its part network takes inputs and gives outputs.
