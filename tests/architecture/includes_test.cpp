@@ -21,7 +21,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"stages", {"base"}},
     {"files", {"base"}},
     {"mechanism", {"base", "accounting", "noise", "stages"}},
-    {"data", {"base", "accounting", "noise"}},
+    {"data", {"base", "accounting", "noise", "files"}},
     {"gradients", {"base", "accounting", "noise", "stages", "mechanism", "data"}},
     {"update", {"base", "stages", "mechanism"}},
     {"methods", {"base", "accounting", "noise", "stages", "mechanism", "data", "gradients", "update"}},

@@ -134,6 +134,7 @@ void check_options(const AuditFlags& line) {
 
 int audit(const Words& words) {
   AuditFlags line;
+  line.show_options_of(words);
   if (!line.flags.parse(words)) return 0;
   if (line.self.self_test) return self_test(line.flags);
   check_options(line);

@@ -29,6 +29,16 @@ std::string metric_text(const Objective& objective, double value) {
   return fmt::format("{} {:.4f}", objective.metric, value);
 }
 
+ReadProgress reading_progress(bool quiet) {
+  if (quiet) return {};
+  using Clock = std::chrono::steady_clock;
+  return [next = Clock::now() + std::chrono::seconds(3)](std::int64_t done, std::int64_t all) mutable {
+    if (Clock::now() < next) return;
+    next = Clock::now() + std::chrono::seconds(3);
+    note(fmt::format("fodp: {} of {} images read\n", done, all));
+  };
+}
+
 ProgressLine::ProgressLine(const Objective& objective, double planned, bool quiet)
     : objective_(objective), planned_(upper_text(planned)), quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
 ProgressLine::~ProgressLine() { clear(); }

@@ -8,6 +8,9 @@ namespace fodp::app {
 // "accuracy 84.97%": a metric of an objective, for people.
 std::string metric_text(const Objective& objective, double value);
 
+// Says how many rows are read, where that takes longer than some seconds.
+ReadProgress reading_progress(bool quiet);
+
 class ProgressLine {
  public:
   // `planned` is the epsilon of the whole plan: what the run guarantees wherever it is stopped.

@@ -20,7 +20,7 @@
 namespace fodp::app {
 namespace {
 
-// For a plan whose only use is to find what is wrong with the options of a table, before its rows are read and counted.
+// For a plan whose only use is to find what is wrong with the options, before the rows are read and counted.
 std::int64_t rows_to_try(const PrivacyOptions& privacy) {
   return std::max<std::int64_t>(100000, static_cast<std::int64_t>(std::ceil(std::min(1e9, privacy.lot.value_or(0)))));
 }
@@ -169,14 +169,15 @@ int train(CommandLine& line, bool resume) {
   const TrainOptions& options = line.options;
   const Flags& flags = line.flags;
   const std::string asked = options.method;
-  // All that can be wrong with the options, before any row is read. A table does not tell how many rows it has without being read.
+  // All that can be wrong with the options, before any row is read. Some data does not tell how many rows it has without being read.
   const std::optional<DataSizes> announced = sizes_before_reading(options.data);
   std::optional<Plan> plan;
   if (announced)
     plan.emplace(make_plan(options, *announced));
   else
     make_plan(options, {rows_to_try(options.privacy), 0, SizesFrom::option});
-  check_input(plan || !options.run.dry_run, "--dry-run reads no row, and a table does not tell how many it has: give --train-size");
+  check_input(plan || !options.run.dry_run,
+              "--dry-run reads no row, and how many there are to train on is not known without reading them: give --train-size");
   const auto explain_alias = [&] {
     if (asked != plan->method().name) note(fmt::format("fodp: {} is {}: {}\n", asked, plan->method().name, plan->method().alias_reason));
   };
@@ -186,7 +187,7 @@ int train(CommandLine& line, bool resume) {
   if (options.run.save) check_can_write(*options.run.save);
   if (options.run.export_to) check_can_export(describe_data(options.data).inputs, *options.run.export_to);
 
-  const RunData data = load_data(options.data);
+  const RunData data = load_data(options.data, reading_progress(flags.quiet()));
   const bool planned = plan.has_value();
   if (!plan || data.sizes().train != plan->sizes().train || data.sizes().test != plan->sizes().test)
     plan.emplace(make_plan(options, data.sizes()));

@@ -1,6 +1,7 @@
 #include "train_flags.h"
 
 #include <algorithm>
+#include <set>
 
 #include "alternatives.h"
 #include "fodp/data/own_data.h"
@@ -34,9 +35,11 @@ const DataKind* kind_asked_for(const std::vector<std::string>& words) {
 
 // The options of a kind of data are shown to whoever asks for that kind.
 void hide_other_kinds(Flags& flags, const DataKind* asked) {
-  for (const DataKind& kind : data_kinds())
-    for (const std::string_view option : kind.reads)
-      if (!asked || std::ranges::find(asked->reads, option) == asked->reads.end()) flags.describe(option, std::nullopt);
+  std::set<std::string_view> hidden;
+  for (const DataKind& kind : data_kinds()) hidden.insert(kind.reads.begin(), kind.reads.end());
+  if (asked)
+    for (const std::string_view option : asked->reads) hidden.erase(option);
+  for (const std::string_view option : hidden) flags.describe(option, std::nullopt);
 }
 
 }  // namespace
@@ -52,9 +55,8 @@ TrainFlags::TrainFlags(std::string command, std::string about, std::string examp
   describe_names(flags);
   for (const char* name : {"spent", "train", "test"}) flags.repeatable(name);
   flags.describe("data",
-                 "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn; or table, for files of your own, whose options are shown "
-                 "by: fodp train "
-                 "--data table --help");
+                 "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn; or your own, as table, tensors or images: "
+                 "fodp train --data table --help shows the options of tables, and likewise");
   for (const auto& [one, other] : kAlternatives) flags.alternatives({std::string(one), std::string(other)});
 }
 

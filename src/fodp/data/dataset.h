@@ -13,6 +13,7 @@
 
 #include "fodp/base/fields.h"
 #include "fodp/base/file_names.h"
+#include "fodp/base/number_list.h"
 #include "fodp/base/sha256.h"
 #include "fodp/data/rows.h"
 
@@ -103,12 +104,18 @@ struct DataOptions {
   std::optional<double> test_fraction;
   std::optional<std::int64_t> test_seed;
   bool test_public = false;
+  std::optional<std::string> labels, test_labels;
+  std::optional<std::int64_t> classes, image_size, channels;
+  std::optional<double> target_low, target_high;
+  std::optional<NumberList> mean, std;
 
   static auto fields() {
     return std::tuple{
-        field("data", &DataOptions::data, "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn; or table, for files of your own"),
-        field("train", &DataOptions::train, "file to train on; may be repeated"),
-        field("test", &DataOptions::test, "file to test on; may be repeated"),
+        field("data", &DataOptions::data,
+              "data set: fashion-mnist, mnist, cifar-10, cifar-100 or svhn; or table, tensors or images, for files of your own"),
+        field("train", &DataOptions::train,
+              "what to train on: the file of a table, which may be repeated; the file with tensors; the folder with images"),
+        field("test", &DataOptions::test, "what to test on, of the same kind"),
         field("schema", &DataOptions::schema, "what the columns of the table are: fodp schema FILE drafts one"),
         field("privacy-unit", &DataOptions::privacy_unit,
               "the column that says whose row it is: what is protected is then all that they have in the table, however many rows", {},
@@ -119,6 +126,20 @@ struct DataOptions {
               between(0, 9007199254740992.0), "drawn"),
         field("test-public", &DataOptions::test_public,
               "declare that the test rows are public, as those of a benchmark are: they are tested on without noise, at every evaluation"),
+        field("labels", &DataOptions::labels,
+              "the .npy file with the labels of a .npy file in `train`; other files hold theirs themselves"),
+        field("test-labels", &DataOptions::test_labels, "likewise, of a .npy file in `test`"),
+        field("classes", &DataOptions::classes, "how many classes there are: labels are 0 and up, below this", between(1, 1 << 20)),
+        field("target-low", &DataOptions::target_low,
+              "instead of `classes`, where the labels are numbers to predict: the least that they can be, known without the rows; smaller "
+              "ones are taken for it"),
+        field("target-high", &DataOptions::target_high, "and the largest"),
+        field("image-size", &DataOptions::image_size, "images are resized to so many pixels a side", between(1, 4096)),
+        field("channels", &DataOptions::channels, "3 for red, green and blue, 1 for gray", between(1, 3), "3"),
+        field("mean", &DataOptions::mean,
+              "subtracted from the inputs (bytes are divided by 255 before): one number, or one for each channel, known without the rows",
+              {}, "0.5 for images, else 0"),
+        field("std", &DataOptions::std, "then they are divided by this", {}, "0.5 for images, else 1"),
         field("data-dir", &DataOptions::data_dir, "folder with the data set's standard files, in it or in its usual sub-folder", {},
               "where Debian's dataset-fashion-mnist puts it"),
         field("train-size", &DataOptions::train_size, "train on the first so many examples", at_least(1), "all"),

@@ -2,6 +2,7 @@
 // the table in own_data.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,8 +25,10 @@ struct DataDescription {
   Target target = {};                         // of one row
   std::vector<std::string> class_names = {};  // in order; empty where classes have numbers only
   nlohmann::ordered_json inputs = {};         // how inputs are made of what is read, for whoever uses the model elsewhere
-  double target_scale = 1;                    // what 1 stands for, of a target that is a number: the model learns it within [-1, 1]
-  std::string unit = "row";                   // whom the guarantee is for: each row, or the column that says whose row it is
+  // Of a target that is a number: the model learns it within [-1, 1], and what is -1 to the model is `target_low`, what is 1 to it is
+  // target_low + 2 * target_scale.
+  double target_low = -1, target_scale = 1;
+  std::string unit = "row";  // whom the guarantee is for: each row, or the column that says whose row it is
   std::int64_t rows_per_unit = 1;
   bool test_is_public = true;
 };
@@ -39,12 +42,33 @@ struct RunData {
   DataSizes sizes() const { return {train->count(), test ? test->count() : 0, SizesFrom::files}; }
 };
 
+// Told now and then while rows are read that take long: how many are read, of how many.
+using ReadProgress = std::function<void(std::int64_t done, std::int64_t all)>;
+
+// Rows for a model that was trained: where they stand, and whether their labels are read, too.
+struct NewRowsOptions {
+  std::string data;
+  std::optional<std::string> labels = {};  // a file of their own, for kinds that have it
+  bool with_labels = false;
+};
+
+struct NewRows {
+  std::shared_ptr<const Rows> rows;
+  std::vector<std::string> names = {};  // of the file of each row, where each has one
+};
+
 // A kind of data that the user brings.
 struct DataKind {
   std::string_view name;                // "table"
   std::vector<std::string_view> reads;  // the data options that it takes
   DataDescription (*describe)(const DataOptions& options);
-  RunData (*load)(const DataOptions& options);
+  // How many rows load() gives, by headers and names of files alone; nothing where only reading the rows tells.
+  std::optional<DataSizes> (*sizes)(const DataOptions& options);
+  RunData (*load)(const DataOptions& options, DataDescription about, const ReadProgress& progress);
+  // Of a run that was trained on data of this kind, by its model.json, which `where` names: what was public about the data, and further
+  // rows as that run would take them.
+  DataDescription (*describe_trained)(const nlohmann::json& model, const std::string& where);
+  NewRows (*read_new)(const nlohmann::json& model, const NewRowsOptions& options, const std::string& where);
 };
 
 std::span<const DataKind> data_kinds();
@@ -57,12 +81,15 @@ DataDescription describe_named(const DataFormat& format);
 DataDescription describe_data(const DataOptions& options);
 // Nothing where only reading the rows tells how many there are.
 std::optional<DataSizes> sizes_before_reading(const DataOptions& options);
-RunData load_data(const DataOptions& options);
+RunData load_data(const DataOptions& options, const ReadProgress& progress = {});
+
+// The kind of data that a run was trained on, by its model.json. Named data sets are tensors of bytes to whoever has more of their images.
+const DataKind& kind_of_trained(const nlohmann::json& model, const std::string& where);
 
 // The kind "table" (table_data.cpp): how a row of such a schema is described, and the schema that the options name, with their unit.
 DataDescription describe_table(const Schema& schema, const std::string& schema_text);
 Schema schema_of(const DataOptions& options);
 
-extern const DataKind kTableData;
+extern const DataKind kTableData, kTensorData, kImageData;
 
 }  // namespace fodp

@@ -226,29 +226,13 @@ class TableRows::FileReader {
   }
 
   bool is_held_out(const CsvRow& row) {
-    const auto& [fraction, seed] = *table_.holding_out_;
-    Sha256 hash;
-    hash.add(fmt::format("fodp held-out rows {}", seed));
+    Sha256 hash = table_.holding_out_->start();
     const Column* unit = schema_.unit();
     for (std::size_t i = 0; i < row.fields.size(); ++i) {
       if (unit && i != places_[static_cast<std::size_t>(unit - schema_.columns.data())]) continue;
       hash.add(fmt::format(",{}:", row.fields[i].size())).add(row.fields[i]);
     }
-    std::uint64_t word = first_word(hash);
-    const std::uint32_t before = unit ? 0 : table_.equal_rows_[word]++;
-    if (before > 0) {
-      Sha256 again;
-      again.add(fmt::format("fodp held-out row {} of {} {}", before, word, seed));
-      word = first_word(again);
-    }
-    return static_cast<double>(word) * 0x1p-64 < fraction;
-  }
-
-  static std::uint64_t first_word(Sha256& hash) {
-    std::uint64_t word = 0;
-    const Sha256::Digest digest = hash.digest();
-    for (std::size_t i = 0; i < sizeof word; ++i) word = word << 8 | digest[i];
-    return word;
+    return unit ? table_.holding_out_->unit_is_held_out(hash) : table_.holding_out_->row_is_held_out(hash);
   }
 
   TableRows& table_;
@@ -269,7 +253,11 @@ void TableRows::add_file(const std::filesystem::path& file, TableUse use, Sha256
 
 void TableRows::hold_out(double fraction, std::uint64_t seed) {
   check_input(fraction > 0 && fraction < 1 && count() == 0, "rows are held out from the first one on, and a fraction of them in (0, 1)");
-  holding_out_ = {fraction, seed};
+  holding_out_.emplace(fraction, seed);
+}
+
+void TableRows::end_of_files() {
+  if (holding_out_) holding_out_->end_of_rows();
 }
 
 void TableRows::add_cell(float value) {

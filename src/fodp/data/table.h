@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fodp/base/sha256.h"
+#include "fodp/data/held_out.h"
 #include "fodp/data/rows.h"
 #include "fodp/data/schema.h"
 
@@ -46,7 +47,7 @@ class TableRows : public Rows {
   // from the seed and the unit's name alone (the row's fields, and how many equal rows came before), so that another unit more or less
   // changes nothing for the rest. Of equal rows it does not matter which is held out.
   void hold_out(double fraction, std::uint64_t seed);
-  void end_of_files() { equal_rows_ = {}; }                        // frees what only further rows would need
+  void end_of_files();                                             // frees what only further rows would need
   const std::vector<bool>& held_out() const { return held_out_; }  // for each row; empty before
 
   // Rows of the same unit have the same number; units are numbered from 0 by their first row. Empty if the schema has no unit.
@@ -69,9 +70,8 @@ class TableRows : public Rows {
   std::vector<float> labels_;  // number of the class, or the scaled number
   std::vector<std::int64_t> units_;
   std::vector<std::string> unit_names_;
-  std::optional<std::pair<double, std::uint64_t>> holding_out_;  // fraction, seed
+  std::optional<HoldOut> holding_out_;
   std::vector<bool> held_out_;
-  std::unordered_map<std::uint64_t, std::uint32_t> equal_rows_;  // how many there were, by the row's hash; of rows that are held out by row
 };
 
 // A label that is a number, as the model learns it, and back: scaled so that its bounds are -1 and 1.

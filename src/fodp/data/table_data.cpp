@@ -1,10 +1,7 @@
 // --data table: text tables with a schema.
-#include <numeric>
-
-#include <fmt/ranges.h>
-
 #include "fodp/base/check.h"
 #include "fodp/base/json_text.h"
+#include "fodp/data/held_out.h"
 #include "fodp/data/own_data.h"
 #include "fodp/data/row_views.h"
 #include "fodp/data/table.h"
@@ -21,36 +18,16 @@ const std::string& schema_file(const DataOptions& options) {
   return *options.schema;
 }
 
-void check_own_test_files(const DataOptions& options) {
-  std::error_code ignored;
-  for (const std::string& test : options.test.names)
-    for (const std::string& train : options.train.names)
-      check_input(test != train && !std::filesystem::equivalent(test, train, ignored),
-                  "`test` {}: is a file that is trained on: give rows that are not, or hold some out (`test-fraction`)", test);
-}
-
 DataDescription describe(const DataOptions& options) {
   const Schema schema = schema_of(options);
   check_confirmed(schema, *options.schema);
-  check_input(!options.train.names.empty(), "`data` table needs `train`, the file to train on");
-  check_input(options.test.names.empty() || !options.test_fraction, "`test` and `test-fraction`: give one of them");
-  check_own_test_files(options);
-  check_input(options.test_fraction || !options.test_seed, "`test-seed` is for `test-fraction`");
-  check_input(!options.insecure_validation, "`insecure-validation` is for named data sets: a table has `test-fraction`");
-  check_input(!options.data_dir, "`data-dir` is for named data sets: `train` names the files of a table");
   DataDescription about = describe_table(schema, read_text_file(*options.schema, *options.schema));
   if (options.privacy_unit) about.inputs["privacy_unit"] = *options.privacy_unit;
-  about.name = fmt::format("{}", fmt::join(options.train.names, ", "));
-  about.test_is_public = options.test_public || (options.test.names.empty() && !options.test_fraction);
   return about;
 }
 
-std::vector<std::int64_t> first(std::vector<std::int64_t> rows, const std::optional<std::int64_t>& size, std::string_view option) {
-  if (!size) return rows;
-  check_input(*size <= static_cast<std::int64_t>(rows.size()), "{} is {}: there are {} rows", option, *size, rows.size());
-  rows.resize(static_cast<std::size_t>(*size));
-  return rows;
-}
+// A table does not tell how many rows it has without being read.
+std::optional<DataSizes> sizes(const DataOptions&) { return std::nullopt; }
 
 // Test rows that count by unit are not cut to the first so many: the rows of one unit would decide how many of the others are among them.
 bool tests_by_unit(const DataOptions& options, const DataDescription& about) {
@@ -64,8 +41,8 @@ std::shared_ptr<const Rows> by_unit(std::shared_ptr<const TableRows> table, std:
   return std::make_shared<SomeRows>(table, std::move(rows));
 }
 
-RunData load(const DataOptions& options) {
-  RunData data{.about = describe(options)};
+RunData load(const DataOptions& options, DataDescription about, const ReadProgress&) {
+  RunData data{.about = std::move(about)};
   const Schema schema = schema_of(options);
   check_input(!schema.unit() || !options.train_size, "`train-size` is for tables whose rows are each by itself: here the unit is {}",
               data.about.unit);
@@ -77,27 +54,36 @@ RunData load(const DataOptions& options) {
   for (const std::string& file : options.train.names) table->add_file(file, TableUse::train, &contents);
   table->end_of_files();
   data.fingerprint = contents.text();
-  std::vector<std::int64_t> kept, held;
-  for (std::int64_t row = 0; row < table->count(); ++row)
-    (options.test_fraction && table->held_out()[static_cast<std::size_t>(row)] ? held : kept).push_back(row);
-  check_input(!kept.empty(), "`test-fraction` {}: no row is left to train on", number_text(options.test_fraction.value_or(0)));
-  data.train = by_unit(table, first(std::move(kept), options.train_size, "`train-size`"), schema.rows_per_unit);
-  if (options.test_fraction) {
-    check_input(!held.empty(), "`test-fraction` {}: no row was held out: the table is too small for it",
-                number_text(*options.test_fraction));
-    data.test = by_unit(table, first(std::move(held), options.test_size, "`test-size`"), 1);
-  }
+  RowsInTwo rows = in_two(table->count(), table->held_out(), options);
+  data.train = by_unit(table, std::move(rows.train), schema.rows_per_unit);
+  if (options.test_fraction) data.test = by_unit(table, std::move(rows.test), 1);
   if (!options.test.names.empty()) {
     // Private test rows count by unit, too: somebody with many of them is tested with one.
     const bool units = tests_by_unit(options, data.about);
     auto test = std::make_shared<TableRows>(schema);
     for (const std::string& file : options.test.names) test->add_file(file, units ? TableUse::train : TableUse::test);
-    std::vector<std::int64_t> all(static_cast<std::size_t>(test->count()));
-    std::iota(all.begin(), all.end(), 0);
-    all = first(std::move(all), options.test_size, "`test-size`");
+    std::vector<std::int64_t> all = first_rows(test->count(), options.test_size, "`test-size`");
     data.test = units ? by_unit(test, std::move(all), 1) : std::make_shared<SomeRows>(test, std::move(all));
   }
   return data;
+}
+
+Schema trained_schema(const nlohmann::json& model, const std::string& where) {
+  const nlohmann::json& inputs = model.at("inputs");
+  std::optional<std::string> unit;
+  if (inputs.contains("privacy_unit")) unit = inputs.at("privacy_unit").get<std::string>();
+  return with_unit(schema_from_toml(inputs.at("schema").get<std::string>(), where + ": schema"), unit, where + ": schema");
+}
+
+DataDescription describe_trained(const nlohmann::json& model, const std::string& where) {
+  return describe_table(trained_schema(model, where), model.at("inputs").at("schema"));
+}
+
+NewRows read_new(const nlohmann::json& model, const NewRowsOptions& options, const std::string& where) {
+  check_input(!options.labels, "`labels` is for .npy files: the labels of a table are one of its columns");
+  auto rows = std::make_shared<TableRows>(trained_schema(model, where));
+  rows->add_file(options.data, options.with_labels ? TableUse::test : TableUse::predict);
+  return {.rows = rows};
 }
 
 }  // namespace
@@ -110,7 +96,10 @@ Schema schema_of(const DataOptions& options) {
 DataDescription describe_table(const Schema& schema, const std::string& schema_text) {
   DataDescription about{.row_shape = {schema.inputs()}, .target = TableRows(schema).target()};
   about.class_names = schema.label().values;
-  if (schema.is_regression()) about.target_scale = schema.label().high / 2 - schema.label().low / 2;
+  if (schema.is_regression()) {
+    about.target_low = schema.label().low;
+    about.target_scale = schema.label().high / 2 - schema.label().low / 2;
+  }
   about.inputs = {{"kind", "table"}, {"shape", {schema.inputs()}}, {"schema", schema_text}};
   if (const Column* unit = schema.unit()) about.unit = unit->name;
   about.rows_per_unit = schema.rows_per_unit;
@@ -121,7 +110,10 @@ extern const DataKind kTableData = {
     .name = "table",
     .reads = {"train", "test", "schema", "privacy-unit", "test-fraction", "test-seed", "test-public"},
     .describe = describe,
+    .sizes = sizes,
     .load = load,
+    .describe_trained = describe_trained,
+    .read_new = read_new,
 };
 
 }  // namespace fodp

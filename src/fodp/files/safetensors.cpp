@@ -20,7 +20,7 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
 
-constexpr std::uint64_t length_size = 8, max_header = 100'000'000, max_dimensions = 64;
+constexpr std::uint64_t length_size = kSafetensorsLengthSize, max_header = 100'000'000, max_dimensions = 64;
 constexpr std::size_t max_depth = 3;  // {name: {"shape": [...]}}
 constexpr std::string_view metadata_key = "__metadata__";
 
@@ -32,13 +32,6 @@ struct DataType {
 constexpr DataType data_types[] = {
     {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong},
     {"I32", at::kInt},    {"I16", at::kShort}, {"I8", at::kChar},  {"U8", at::kByte},
-};
-
-struct Entry {
-  std::string name;
-  at::ScalarType type;
-  std::vector<std::int64_t> shape;
-  std::uint64_t begin, end;
 };
 
 // Reads the JSON once before values are made of it: names in the order of the file, each key once in its object, no deeper than the format
@@ -85,23 +78,14 @@ class HeaderNames final : public json::json_sax_t {
   std::vector<std::unordered_set<std::string>> seen_;
 };
 
-// A file taken apart into its header and its data. What the header says of each tensor is not looked at here.
+// What the header says of each tensor is not looked at here.
 struct Header {
   json values;
   std::vector<std::string> names;  // of the tensors, in the order of the file
   Metadata metadata;
-  std::string_view data;
 
-  Header(std::string_view bytes, std::string_view file) {
-    check_input(bytes.size() >= length_size, "{}: {} bytes: a safetensors file has at least {}", file, bytes.size(), length_size);
-    const std::uint64_t size = unsigned_number(bytes.substr(0, length_size));
-    check_input(size <= max_header && size <= bytes.size() - length_size,
-                "{}: not a safetensors file: its header would have {} bytes, the file has {} and headers at most {}", file, size,
-                bytes.size(), max_header);
-    const std::string_view text = bytes.substr(length_size, size);
+  Header(std::string_view text, std::string_view file) {
     check_input(text.starts_with('{'), "{}: not a safetensors file: its header must begin with {{", file);
-    data = bytes.substr(length_size + size);
-
     HeaderNames reader(file);
     json::sax_parse(text, &reader);
     names = std::move(reader.names);
@@ -113,7 +97,18 @@ struct Header {
   }
 };
 
-Entry parse_entry(const std::string& name, const json& value, std::string_view file) {
+// A file taken apart into its header and its data.
+struct Parts {
+  std::string_view header, data;
+
+  Parts(std::string_view bytes, std::string_view file) {
+    const std::uint64_t size = safetensors_header_size(bytes.substr(0, length_size), bytes.size(), file);
+    header = bytes.substr(length_size, size);
+    data = bytes.substr(length_size + size);
+  }
+};
+
+TensorPlace parse_entry(const std::string& name, const json& value, std::string_view file) {
   const auto check = [&](bool holds, std::string_view expected) {
     if (!holds) throw InputError(fmt::format("{}: parameter '{}' is {}: expected {}", file, name, value.dump().substr(0, 200), expected));
   };
@@ -126,7 +121,7 @@ Entry parse_entry(const std::string& name, const json& value, std::string_view f
   check(shape.is_array() && shape.size() <= max_dimensions && std::ranges::all_of(shape, is_natural), "a shape of at most 64 sizes");
   check(offsets.is_array() && offsets.size() == 2 && std::ranges::all_of(offsets, is_natural), "two data_offsets");
 
-  Entry entry{name, type->type, {}, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
+  TensorPlace entry{name, type->type, {}, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
   check(entry.begin <= entry.end, "data_offsets that do not run backwards");
   // Sizes of 0 are left out of the product here, so that the others stay within what memory can address.
   const std::uint64_t limit = std::uint64_t{1} << 48, width = c10::elementSize(entry.type);
@@ -143,8 +138,8 @@ Entry parse_entry(const std::string& name, const json& value, std::string_view f
   return entry;
 }
 
-void check_covers(std::vector<Entry> entries, std::uint64_t data_size, std::string_view file) {
-  std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.begin, entry.end); });
+void check_covers(std::vector<TensorPlace> entries, std::uint64_t data_size, std::string_view file) {
+  std::ranges::sort(entries, {}, [](const TensorPlace& entry) { return std::pair(entry.begin, entry.end); });
   std::uint64_t position = 0;
   for (const auto& entry : entries) {
     check_input(entry.begin == position, "{}: parameter '{}' begins at byte {} of the data: expected {}, without holes or overlaps", file,
@@ -203,20 +198,33 @@ std::string to_safetensors(const StateDict& dict, const Metadata& metadata, std:
   return bytes;
 }
 
-StateDict from_safetensors(std::string_view bytes, std::string_view file) {
-  const Header header(bytes, file);
-  std::vector<Entry> entries;
-  for (const auto& name : header.names) entries.push_back(parse_entry(name, header.values[name], file));
-  check_covers(entries, header.data.size(), file);
+std::uint64_t safetensors_header_size(std::string_view first_bytes, std::uint64_t file_size, std::string_view file) {
+  check_input(first_bytes.size() == length_size, "{}: {} bytes: a safetensors file has at least {}", file, file_size, length_size);
+  const std::uint64_t size = unsigned_number(first_bytes);
+  check_input(size <= max_header && size <= file_size - length_size,
+              "{}: not a safetensors file: its header would have {} bytes, the file has {} and headers at most {}", file, size, file_size,
+              max_header);
+  return size;
+}
 
+std::vector<TensorPlace> safetensors_places(std::string_view text, std::uint64_t data_size, std::string_view file) {
+  const Header header(text, file);
+  std::vector<TensorPlace> places;
+  for (const auto& name : header.names) places.push_back(parse_entry(name, header.values[name], file));
+  check_covers(places, data_size, file);
+  return places;
+}
+
+StateDict from_safetensors(std::string_view bytes, std::string_view file) {
+  const Parts parts(bytes, file);
   StateDict dict;
-  for (const auto& entry : entries) {
+  for (const auto& entry : safetensors_places(parts.header, parts.data.size(), file)) {
     dict.push_back({entry.name, at::empty(entry.shape, at::TensorOptions(entry.type))});
-    if (entry.end > entry.begin) std::memcpy(dict.back().value.data_ptr(), header.data.data() + entry.begin, entry.end - entry.begin);
+    if (entry.end > entry.begin) std::memcpy(dict.back().value.data_ptr(), parts.data.data() + entry.begin, entry.end - entry.begin);
   }
   return dict;
 }
 
-Metadata metadata_of_safetensors(std::string_view bytes, std::string_view file) { return Header(bytes, file).metadata; }
+Metadata metadata_of_safetensors(std::string_view bytes, std::string_view file) { return Header(Parts(bytes, file).header, file).metadata; }
 
 }  // namespace fodp::files
