@@ -9,7 +9,7 @@
   PLAIN(verify, "check from its files that a run's claim holds")                 \
   WITH_TORCH(audit, "attack a training: is it as private as it claims?")         \
   WITH_TORCH(schema, "draft what the columns of a table are")                    \
-  WITH_TORCH(predict, "predict rows of a table by a trained run")                \
+  WITH_TORCH(predict, "predict rows by a trained run")                           \
   WITH_TORCH(evaluate, "how well a trained run predicts public rows")            \
   WITH_TORCH(export_, "write a trained run as TorchScript")                      \
   WITH_TORCH(methods, "what each method does, releases and costs")               \

@@ -1,4 +1,8 @@
 // fodp evaluate: how well a trained run predicts rows that are public.
+#include <algorithm>
+#include <numeric>
+
+#include <ATen/ops/cat.h>
 #include <fmt/core.h>
 
 #include "command.h"
@@ -14,12 +18,16 @@ namespace {
 
 struct EvaluateOptions {
   std::string run, data;
+  std::optional<std::string> labels;
 
   static auto fields() {
     using Self = EvaluateOptions;
     return std::tuple{
         field("run", &Self::run, "the directory of the run: what fodp train --out made"),
-        field("data", &Self::data, "the file with the rows, a table of the run's schema with labels"),
+        field("data", &Self::data,
+              "the rows, of the kind that the run was trained on, with labels: a table of its schema; a .npy, .npz or .safetensors file; a "
+              "folder of images, one sub-folder for each class"),
+        field("labels", &Self::labels, "the .npy file with the labels, where the data is a .npy file"),
     };
   }
 };
@@ -56,39 +64,50 @@ std::string class_text(const ClassMetrics& metrics, const std::vector<std::strin
   return text + "\n";
 }
 
+// A few at a time: only their targets are kept.
+at::Tensor all_targets(const Rows& rows) {
+  constexpr std::int64_t kAtOnce = 256;
+  std::vector<at::Tensor> parts;
+  for (std::int64_t begin = 0; begin < rows.count(); begin += kAtOnce) {
+    std::vector<std::int64_t> some(static_cast<std::size_t>(std::min(kAtOnce, rows.count() - begin)));
+    std::iota(some.begin(), some.end(), begin);
+    parts.push_back(rows.gather(some).targets);
+  }
+  return at::cat(parts);
+}
+
 }  // namespace
 
 int evaluate(const Words& words) {
   EvaluateOptions options;
-  Flags flags(
-      "evaluate",
-      "How well a model that was trained on a table predicts rows with known labels. The rows are taken as public: what is printed has "
-      "no noise and is counted nowhere. For private rows, hold some out when you train (fodp train --test-fraction).",
-      "fodp evaluate --run runs/adult --data public.csv");
+  Flags flags("evaluate",
+              "How well a model that was trained predicts rows with known labels. The rows are taken as public: what is printed has "
+              "no noise and is counted nowhere. For private rows, hold some out when you train (fodp train --test-fraction).",
+              "fodp evaluate --run runs/adult --data public.csv");
   flags.add("Evaluate", options);
   if (!flags.parse(words)) return 0;
   check_input(!options.run.empty(), "--run is missing: the directory of a trained run");
-  check_input(!options.data.empty(), "--data is missing: the file with public rows");
+  check_input(!options.data.empty(), "--data is missing: the file or folder with public rows");
   const TrainedRun run = read_trained_run(options.run);
-  TableRows rows(run.schema);
-  Sha256 contents;
-  rows.add_file(options.data, TableUse::test, &contents);
-  if (contents.text() == run.data_fingerprint)
+  const NewRows read = run.read({.data = options.data, .labels = options.labels, .with_labels = true});
+  if (!read.fingerprint.empty() && read.fingerprint == run.data_fingerprint)
     note(fmt::format("fodp: warning: {} is what the run was trained on: these numbers protect nobody in it, and flatter the model\n",
                      options.data));
+  const Rows& rows = *read.rows;
   const std::vector<double> predicted = predictions_of(run, rows);
+  const at::Tensor targets = all_targets(rows);
   const std::string note_text = "The rows are taken as public: these numbers have no noise.\n";
-  if (run.schema.is_regression()) {
+  if (run.is_regression()) {
     std::vector<double> labels;
-    for (const float label : rows.labels()) labels.push_back(unscaled(run.schema.label(), label));
+    for (std::int64_t i = 0; i < rows.count(); ++i) labels.push_back(run.number(targets.data_ptr<float>()[i]));
     const NumberMetrics metrics = number_metrics(predicted, labels);
     if (flags.json()) return print_json({{"rows", rows.count()}, {"rmse", metrics.rmse}, {"mae", metrics.mae}, {"r2", metrics.r2}}), 0;
     print_text(fmt::format("RMSE {:.6g}, mean absolute error {:.6g}, R2 {:.4f} over {} rows\n", metrics.rmse, metrics.mae, metrics.r2,
                            rows.count()));
   } else {
-    const std::vector<std::string>& classes = run.schema.label().values;
-    const std::vector<std::int64_t> labels(rows.labels().begin(), rows.labels().end());
-    const ClassMetrics metrics = class_metrics(predicted, labels, static_cast<std::int64_t>(classes.size()));
+    const std::vector<std::string>& classes = run.classes;
+    const ClassMetrics metrics = class_metrics(predicted, {targets.data_ptr<std::int64_t>(), static_cast<std::size_t>(rows.count())},
+                                               static_cast<std::int64_t>(classes.size()));
     if (flags.json()) return print_json(class_json(metrics, classes, rows.count())), 0;
     print_text(fmt::format("{} rows\n", rows.count()) + class_text(metrics, classes));
   }

@@ -1,5 +1,7 @@
 #include "trained_run.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <ATen/core/grad_mode.h>
@@ -37,22 +39,24 @@ ModelOptions model_options(const nlohmann::json& config, const std::string& wher
 }  // namespace
 
 TrainedRun read_trained_run(const std::filesystem::path& directory) {
-  const nlohmann::json summary = read_json(directory, "summary.json"), about = read_json(directory, "model.json");
-  const nlohmann::json config = read_json(directory, "config.json");
+  const nlohmann::json summary = read_json(directory, "summary.json"), config = read_json(directory, "config.json");
+  TrainedRun run{.about = read_json(directory, "model.json"),
+                 .where = (directory / "model.json").string(),
+                 .kind = nullptr,
+                 .data = {},
+                 .classes = {},
+                 .model = {}};
   const std::filesystem::path weights = directory / "model.pt";
   try {
     check_input(std::filesystem::exists(weights) && summary.at("model_sha256") == sha256_file(weights),
                 "--run {}: model.pt is not the file that the run has recorded: it is missing, or its SHA-256 differs from summary.json's",
                 directory.string());
-    const nlohmann::json& inputs = about.at("inputs");
-    check_input(inputs.value("kind", "") == "table", "--run {}: was trained on {}, not on a table: there is no schema to read a file by",
-                directory.string(), summary.at("data").get<std::string>());
-    std::optional<std::string> unit;
-    if (inputs.contains("privacy_unit")) unit = inputs.at("privacy_unit").get<std::string>();
-    const std::string where = (directory / "model.json").string() + ": schema";
-    const std::string text = inputs.at("schema");
-    TrainedRun run{.schema = with_unit(schema_from_toml(text, where), unit, where), .model = {}};
-    run.model = make_model(model_options(config, (directory / "config.json").string()), shape_for_model(describe_table(run.schema, text)));
+    run.kind = &kind_of_trained(run.about, run.where);
+    run.data = run.kind->describe_trained(run.about, run.where);
+    run.classes = run.data.class_names;
+    for (std::int64_t i = static_cast<std::int64_t>(run.classes.size()); i < run.data.target.classes; ++i)
+      run.classes.push_back(std::to_string(i));
+    run.model = make_model(model_options(config, (directory / "config.json").string()), shape_for_model(run.data));
     load_parameters(weights, *run.model.module);
     run.model.module->eval();
     run.data_fingerprint = summary.value("data_fingerprint", "");
@@ -62,18 +66,23 @@ TrainedRun read_trained_run(const std::filesystem::path& directory) {
   }
 }
 
-std::vector<double> predictions_of(const TrainedRun& run, const TableRows& rows) {
-  constexpr std::int64_t kRows = 4096;
+std::vector<double> predictions_of(const TrainedRun& run, const Rows& rows) {
+  // So many values at once at most, since a model of images needs some times the memory of its inputs.
+  std::int64_t values = 1;
+  for (const std::int64_t size : run.data.row_shape) values *= size;
+  const std::int64_t at_once = std::clamp<std::int64_t>((1 << 18) / values, 1, 4096);
   const at::NoGradGuard no_gradients;
   std::vector<double> out;
-  for (std::int64_t begin = 0; begin < rows.count(); begin += kRows) {
-    std::vector<std::int64_t> which(static_cast<std::size_t>(std::min(kRows, rows.count() - begin)));
+  for (std::int64_t begin = 0; begin < rows.count(); begin += at_once) {
+    std::vector<std::int64_t> which(static_cast<std::size_t>(std::min(at_once, rows.count() - begin)));
     std::iota(which.begin(), which.end(), begin);
     const at::Tensor outputs = run.model.forward(rows.gather(which).inputs).to(at::kDouble);
-    const at::Tensor values = (run.schema.is_regression() ? outputs : outputs.softmax(1)).contiguous();
-    for (std::int64_t i = 0; i < values.numel(); ++i) {
-      const double value = values.data_ptr<double>()[i];
-      out.push_back(run.schema.is_regression() ? unscaled(run.schema.label(), value) : value);
+    const at::Tensor found = (run.is_regression() ? outputs : outputs.softmax(1)).contiguous();
+    const std::int64_t each = found.numel() / outputs.size(0);
+    for (std::int64_t i = 0; i < found.numel(); ++i) {
+      const double value = found.data_ptr<double>()[i];
+      check_input(std::isfinite(value), "row {}: the model gives no finite number for it: its inputs are too large", begin + i / each + 1);
+      out.push_back(run.is_regression() ? run.number(value) : value);
     }
   }
   return out;

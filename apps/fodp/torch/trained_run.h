@@ -1,26 +1,35 @@
-// A run that has been trained on a table, ready to predict.
+// A run that has been trained, ready to predict.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "fodp/data/table.h"
+#include "fodp/data/own_data.h"
 #include "fodp/models/model.h"
 
 namespace fodp::app {
 
 struct TrainedRun {
-  Schema schema;
+  nlohmann::json about;  // model.json
+  std::string where;     // what messages call it
+  const DataKind* kind;
+  DataDescription data;              // what was public about the data that it was trained on
+  std::vector<std::string> classes;  // their names, or their numbers where they have none; empty for a regression
   Model model;
   std::string data_fingerprint = {};  // of the files that it was trained on
+
+  bool is_regression() const { return classes.empty(); }
+  double number(double output) const { return data.target_low + (output + 1) * data.target_scale; }  // of a regression
+  NewRows read(const NewRowsOptions& options) const { return kind->read_new(about, options, where); }
 };
 
-// From the run's directory alone, which may have been moved. InputError if it is not one, if its model file is not the one that the run
-// recorded, or if the run was not trained on a table.
+// From the run's directory alone, which may have been moved. InputError if it is not one or if its model file is not the one that the run
+// recorded.
 TrainedRun read_trained_run(const std::filesystem::path& directory);
 
-// For each row: the probability of each class, row after row; or the number, in the units of the table.
-std::vector<double> predictions_of(const TrainedRun& run, const TableRows& rows);
+// For each row: the probability of each class, row after row; or the number, in its own units. InputError for a row for which the model
+// gives no finite number.
+std::vector<double> predictions_of(const TrainedRun& run, const Rows& rows);
 
 }  // namespace fodp::app

@@ -161,7 +161,9 @@ NewRows read_new(const nlohmann::json& model, const NewRowsOptions& options, con
   check_input(!options.labels, "`labels` is for .npy files: the class of an image is the sub-folder that it stands in");
   const ImageRule rule = trained_rule(model, where);
   const std::vector<ImageName> images = options.with_labels ? images_by_class(options.data, rule.classes) : images_in(options.data);
-  NewRows made{.rows = rows_of(options.data, images, rule, nullptr, {})};
+  Sha256 contents;
+  NewRows made{.rows = rows_of(options.data, images, rule, &contents, {})};
+  made.fingerprint = contents.text();
   for (const ImageName& image : images) made.names.push_back(image.name.empty() ? options.data : image.name);
   return made;
 }

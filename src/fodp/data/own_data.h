@@ -55,6 +55,7 @@ struct NewRowsOptions {
 struct NewRows {
   std::shared_ptr<const Rows> rows;
   std::vector<std::string> names = {};  // of the file of each row, where each has one
+  std::string fingerprint = {};         // as of RunData
 };
 
 // A kind of data that the user brings.

@@ -82,8 +82,9 @@ DataDescription describe_trained(const nlohmann::json& model, const std::string&
 NewRows read_new(const nlohmann::json& model, const NewRowsOptions& options, const std::string& where) {
   check_input(!options.labels, "`labels` is for .npy files: the labels of a table are one of its columns");
   auto rows = std::make_shared<TableRows>(trained_schema(model, where));
-  rows->add_file(options.data, options.with_labels ? TableUse::test : TableUse::predict);
-  return {.rows = rows};
+  Sha256 contents;
+  rows->add_file(options.data, options.with_labels ? TableUse::test : TableUse::predict, &contents);
+  return {.rows = rows, .fingerprint = contents.text()};
 }
 
 }  // namespace

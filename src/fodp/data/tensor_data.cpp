@@ -139,7 +139,9 @@ NewRows read_new(const nlohmann::json& model, const NewRowsOptions& options, con
   const Trained trained(model, where);
   LabelledArrays arrays(options.data, options.labels, options.with_labels, "`labels`");
   check_alike(arrays, trained.shape, trained.bytes, "the data that the run was trained on");
-  return {.rows = arrays.load(trained.normalisation, trained.rule, std::nullopt, nullptr).rows};
+  Sha256 contents;
+  const std::shared_ptr<const Rows> rows = arrays.load(trained.normalisation, trained.rule, std::nullopt, &contents).rows;
+  return {.rows = rows, .fingerprint = contents.text()};
 }
 
 }  // namespace
