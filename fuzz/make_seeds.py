@@ -217,5 +217,70 @@ trim = "."
     write("table", "bad-fields", numbers + "\0" + "1;2;3\n")
 
 
-for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger, study, records, table):
+def npy_file(kind, shape, content, order="False"):
+    header = f"{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + content
+
+
+def npy():
+    write("npy", "good-floats", npy_file("<f4", "(2, 3)", struct.pack("<6f", *range(6))))
+    write("npy", "good-big-endian", npy_file(">i8", "(3,)", struct.pack(">3q", 1, -2, 3)))
+    write("npy", "good-halves", npy_file("<f2", "(2, 1)", struct.pack("<2e", 1, -2)))
+    write("npy", "good-bytes", npy_file("|u1", "(2, 2, 2)", bytes(range(8))))
+    write("npy", "bad-objects", npy_file("|O", "(1,)", b"\x80\4N."))
+    write("npy", "bad-fortran", npy_file("<f4", "(2, 3)", bytes(24), "True"))
+    write("npy", "bad-cut", npy_file("<f4", "(2, 3)", bytes(23)))
+    write("npy", "bad-size", npy_file("<f8", "(281474976710656, 65536)", bytes(8)))
+
+
+def npz():
+    import io
+    import zipfile
+
+    def archive(arrays, packed):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED) as files:
+            for name, content in arrays.items():
+                files.writestr(zipfile.ZipInfo(name + ".npy"), content, zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED)
+        return buffer.getvalue()
+
+    x, y = npy_file("<f4", "(2, 3)", struct.pack("<6f", *range(6))), npy_file("<i8", "(2,)", struct.pack("<2q", 2, 0))
+    write("npz", "good-plain", archive({"x": x, "y": y}, False))
+    write("npz", "good-packed", archive({"inputs": x, "labels": y}, True))
+    write("npz", "good-images", archive({"images": npy_file("|u1", "(2, 4, 4)", bytes(range(32))), "y": y}, True))
+    write("npz", "bad-label", archive({"x": x, "y": npy_file("<i8", "(2,)", struct.pack("<2q", 3, 0))}, False))
+    write("npz", "bad-names", archive({"arr_0": x, "arr_1": y}, False))
+    write("npz", "bad-cut", archive({"x": x, "y": y}, False)[:-10])
+    write("npz", "bad-not-finite", archive({"x": npy_file("<f4", "(2, 1)", struct.pack("<2f", 1, float("nan"))), "y": y}, False))
+    write("npz", "bad-sizes", archive({"x": npy_file("|u1", "(2, 2147483648)", bytes(64)), "y": y}, True))
+
+
+def image():
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    def png(width, height, bits, color, lines, more=b"", interlaced=0):
+        header = struct.pack(">2I5B", width, height, bits, color, 0, 0, interlaced)
+        return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + more + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
+
+    rgb = b"".join(b"\0" + bytes(range(y, y + 12)) for y in range(3))
+    write("image", "good-color.png", png(4, 3, 8, 2, rgb))
+    write("image", "good-bits.png", png(9, 2, 1, 0, bytes([0, 0xaa, 0x80, 0, 0x55, 0])))
+    write("image", "good-16.png", png(2, 1, 16, 4, bytes(range(9))))
+    write("image", "good-palette.png", png(4, 1, 2, 3, bytes([0, 0x1b]), chunk(b"PLTE", bytes(range(12))) + chunk(b"tRNS", b"\0\x80")))
+    write("image", "good-interlaced.png", png(2, 2, 8, 0, bytes([0, 1, 0, 2, 0, 3, 4]), interlaced=1))
+    write("image", "bad-cut.png", png(4, 3, 8, 2, rgb)[:60])
+    write("image", "bad-bomb.png", png(8000, 8000, 8, 2, rgb))
+    write("image", "bad-huge.png", png(2**31 - 1, 2**31 - 1, 8, 2, rgb))
+    write("image", "bad-gif", b"GIF89a")
+    # Python has no writer of JPEG files; these three are kept.
+    for name in ("good-color.jpg", "good-gray.jpg", "good-progressive.jpg"):
+        content = (corpus / "image" / name).read_bytes()
+        write("image", "bad-cut-" + name.removeprefix("good-"), content[:-20])
+    write("image", "bad-jpeg-bomb.jpg", (corpus / "image/good-gray.jpg").read_bytes().replace(
+        b"\xff\xc0\0\x0b\x08\0\x08\0\x08", b"\xff\xc0\0\x0b\x08\xff\xff\xff\xff"))
+
+
+for seeds in (idx, cifar, mat, models, config, events, checkpoint, ledger, study, records, table, npy, npz, image):
     seeds()
