@@ -8,9 +8,7 @@
 #include "flags.h"
 #include "fodp/base/check.h"
 #include "fodp/base/json_text.h"
-#include "fodp/base/sha256.h"
-#include "fodp/models/model.h"
-#include "fodp/training/model_file.h"
+#include "trained_run.h"
 
 namespace fodp::app {
 namespace {
@@ -27,44 +25,11 @@ struct ExportOptions {
   }
 };
 
-template <class Json>
-Json read(const std::filesystem::path& run, const char* name) {
-  const std::filesystem::path file = run / name;
-  check_input(std::filesystem::exists(file), "--run {}: not the directory of a run that was trained to its end: it has no {}", run.string(),
-              name);
-  parse_json(read_text_file(file, file.string()), file.string());  // for its checks; it does not keep the order
-  return Json::parse(read_text_file(file, file.string()));
-}
-
-// The options of the model as the run's config.json has them.
-ModelOptions model_options(const nlohmann::json& config, const std::string& where) {
-  ModelOptions options;
-  for_each_field(options, [&](const auto& field, auto& value) {
-    const nlohmann::json& item = config.at(json_name(field.name));
-    std::string text = item.is_string() ? item.get<std::string>() : "";
-    if (item.is_array())
-      for (const nlohmann::json& one : item) text += (text.empty() ? "" : ",") + one.dump();
-    value = FieldText<std::remove_cvref_t<decltype(value)>>::parse(text, where, field.range);
-  });
-  return options;
-}
-
+// model.json keeps its order: the exported file carries it as it is.
 void export_run(const std::filesystem::path& run, const std::string& out) {
-  const auto about = read<nlohmann::ordered_json>(run, "model.json");
-  const auto summary = read<nlohmann::json>(run, "summary.json"), config = read<nlohmann::json>(run, "config.json");
-  const std::filesystem::path weights = run / "model.pt";
-  try {
-    check_input(std::filesystem::exists(weights) && summary.at("model_sha256") == sha256_file(weights),
-                "--run {}: model.pt is not the file that the run has recorded: it is missing, or its SHA-256 differs from summary.json's",
-                run.string());
-    const auto shape = about.at("inputs").at("shape").get<std::vector<std::int64_t>>();
-    const std::int64_t outputs = std::max<std::int64_t>(1, about.at("classes").get<std::int64_t>());  // of a number there is one
-    const Model model = make_model(model_options(config, (run / "config.json").string()), InputShape::of(shape, outputs));
-    load_parameters(weights, *model.module);
-    export_model(*model.module, about, out);
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("--run {}: model.json, config.json or summary.json is damaged", run.string()));
-  }
+  const TrainedRun trained = read_trained_run(run);
+  const auto about = nlohmann::ordered_json::parse(read_text_file(run / "model.json", trained.where));
+  export_model(*trained.model.module, about, out);
 }
 
 }  // namespace
