@@ -49,12 +49,30 @@ TEST_F(Commands, ExtraQueriesAreStated) {
   ASSERT_EQ(annealed.size(), 2u);
   EXPECT_EQ(annealed[1]["effective_noise_multiplier"], 3);
   EXPECT_EQ(annealed[1]["count"], 6250);
-  const nlohmann::json banded = json("train --method bandmf" + kPaper)["event"];
+  const nlohmann::json banded = json("train --method bandmf --bands 4" + kPaper)["event"];
   EXPECT_EQ(banded[0]["count"], 1563);
   EXPECT_EQ(banded[0]["sample_rate"], .16);
   const nlohmann::json full = json("train --method bandmf --noise-multiplier 1 --sample-rate 1 --steps 6 --dry-run")["event"];
   EXPECT_EQ(full[0]["kind"], "gaussian") << "full lots leave room for one band";
   EXPECT_EQ(full[0]["count"], 6);
+}
+
+// mechanism/band_choice.h: 16 bands at epsilon 8, none at epsilon 1.
+TEST_F(Commands, BandsAreChosenFromPublicNumbers) {
+  const std::string run = "train --method bandmf --sample-rate .0171 --steps 585 --delta 1e-5 --dry-run --data-dir /nowhere ";
+  const nlohmann::json weak = json(run + "--epsilon 8");
+  EXPECT_DOUBLE_EQ(weak["event"][0]["sample_rate"].get<double>(), 16 * .0171);
+  EXPECT_EQ(weak["event"][0]["count"], 37);
+  EXPECT_EQ(json(run + "--epsilon 8 --bands auto --order auto")["event"], weak["event"]);
+  EXPECT_EQ(json(run + "--epsilon 8 --bands 16 --order .2")["event"], weak["event"]) << "the order costs nothing";
+  EXPECT_EQ(json(run + "--epsilon 8 --bands 2")["event"][0]["count"], 293);
+  const nlohmann::json strong = json(run + "--epsilon 1");
+  EXPECT_EQ(strong["event"][0]["sample_rate"], .0171);
+  EXPECT_EQ(strong["event"][0]["count"], 585);
+  // Noise instead of a budget: the choice of the epsilon that DP-SGD would have with it.
+  EXPECT_DOUBLE_EQ(json(run + "--noise-multiplier .66")["event"][0]["sample_rate"].get<double>(), 16 * .0171);
+  EXPECT_EQ(json(run + "--noise-multiplier 1.9")["event"][0]["count"], 585);
+  EXPECT_EQ(json(run + "--noise-multiplier 0")["event"][0]["count"], 585);
 }
 
 TEST_F(Commands, SchedulesAreChargedPerStep) {
@@ -139,9 +157,10 @@ TEST_F(Commands, OptionsOfOtherStagesHaveNoEffectAndThatIsSaid) {
 
 TEST_F(Commands, PairingsThatCannotBeRightAreBadInput) {
   for (const char* words : {"--method dp-adambc --release spectral", "--method doppler --update adambc", "--method dp-sam --release banded",
-                            "--method dp-adam-ac --clipping flat", "--method bandmf --bands 100", "--method dp-is --clipping adaptive",
-                            "--clipping adaptive --count-noise .1 --noise-multiplier 1", "--method bandmf --noise-multiplier 1:2",
-                            "--steps 3 --beta .9,.8,.7,.6"}) {
+                            "--method dp-adam-ac --clipping flat", "--method bandmf --bands 100", "--method bandmf --bands 0",
+                            "--method bandmf --bands many", "--method bandmf --order 0", "--method bandmf --order 1.5",
+                            "--method dp-is --clipping adaptive", "--clipping adaptive --count-noise .1 --noise-multiplier 1",
+                            "--method bandmf --noise-multiplier 1:2", "--steps 3 --beta .9,.8,.7,.6"}) {
     const Outcome outcome = fodp(std::string("train --dry-run ") + words);
     EXPECT_EQ(outcome.status, 2) << words;
     EXPECT_THAT(outcome.err, HasSubstr("--")) << words;

@@ -163,5 +163,23 @@ TEST_F(ResumedRuns, VerifyFindsWhatWasChanged) {
   EXPECT_EQ(fodp("verify .").status, 2);
 }
 
+// Bands and order are chosen once more when a run goes on and when it is verified, and the record has what was chosen.
+TEST_F(ResumedRuns, OfChosenBandsGoOnWithTheSameOnes) {
+  const std::string words =
+      "train --method bandmf --train-size 600 --test-size 100 --hidden 6 --sample-rate .02 --steps 400 --epsilon 20 --eval-every 1 "
+      "--checkpoint-every 20 --threads 1 --quiet --insecure-seed 5 --out ";
+  ASSERT_EQ(fodp(words + "whole").status, 0);
+  kill_at(words + "run", 30);
+  const auto config = nlohmann::json::parse(content(folder_ / "run/config.json"));
+  EXPECT_GT(config["bands"], 1);
+  EXPECT_GT(config["order"], 0);
+  EXPECT_EQ(std::ranges::count(config["filled"], "bands"), 1);
+  const Outcome resumed = fodp("train --resume run --quiet");
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(nlohmann::json::parse(content(folder_ / "run/config.json"))["bands"], config["bands"]);
+  EXPECT_EQ(summary("run")["model_sha256"], summary("whole")["model_sha256"]);
+  EXPECT_EQ(json("verify run")["valid"], true);
+}
+
 }  // namespace
 }  // namespace fodp

@@ -14,7 +14,9 @@ namespace {
 RunContext other_run() {
   RunContext context;
   context.train_examples = 7;
-  context.sample_rate = .5;
+  context.sample_rate = .02;
+  context.steps = 600;
+  context.target = {.epsilon = 8, .delta = 1e-5};
   context.clip_norm = 3;
   return context;
 }

@@ -3,23 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fodp/accounting/calibrate.h"
+#include "fodp/accounting/rdp.h"
 #include "fodp/base/check.h"
 #include "fodp/mechanism/release_table.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
 
-std::vector<double> band_coefficients(std::int64_t bands) {
-  std::vector<double> c = {1};
-  for (std::int64_t k = 1; k < bands; ++k) c.push_back(c.back() * (2 * static_cast<double>(k) - 1) / (2 * static_cast<double>(k)));
-  double squared = 0;
-  for (double value : c) squared += value * value;
-  for (double& value : c) value /= std::sqrt(squared);
-  return c;
-}
-
-BandedMechanism::BandedMechanism(const NoiseSchedule& schedule, std::int64_t bands)
-    : GaussianMechanism(schedule), coefficients_(band_coefficients(bands)), ring_(bands) {
+BandedMechanism::BandedMechanism(const NoiseSchedule& schedule, std::int64_t bands, double order)
+    : GaussianMechanism(schedule), coefficients_(band_coefficients(bands, order)), ring_(bands) {
   check_input(schedule.noise_multiplier.constant(), "noise multiplier is {}: correlated noise takes one that does not vary",
               schedule.noise_multiplier.text());
 }
@@ -73,11 +66,31 @@ void BandedMechanism::draw_noise(const RandomStream& stream, std::uint64_t numbe
 
 namespace {
 
+// The budget that bands are compared at. Where only the noise is given it is what DP-SGD would cost with it; none without noise, or with
+// noise or rates that vary, which check() refuses.
+std::optional<Budget> budget_of(const RunContext& context) {
+  const NoiseTarget& target = context.target;
+  if (!context.sample_rate.constant() || !target.noise_multiplier.constant()) return std::nullopt;
+  if (target.epsilon > 0) return Budget{target.epsilon, target.delta};
+  if (target.noise_multiplier.first() == 0) return std::nullopt;
+  const PlannedRun run{.sample_rate = context.sample_rate.first(), .steps = context.steps};
+  const double epsilon = RdpAccountant().epsilon(run.events(target.noise_multiplier.first()), target.delta).epsilon;
+  return epsilon > 0 && std::isfinite(epsilon) ? std::optional(Budget{epsilon, target.delta}) : std::nullopt;
+}
+
 void fill(OptionSet& options, const RunContext& context) {
-  auto& bands = options.of<BandOptions>();
-  if (!bands.bands)
-    bands.bands =
-        static_cast<std::int64_t>(std::clamp(std::floor(1 / context.sample_rate.first()), 1.0, static_cast<double>(BandOptions::kUsual)));
+  auto& own = options.of<BandOptions>();
+  const std::optional<Budget> budget = budget_of(context);
+  BandChoice choice{own.count(), own.order.value_or(BandChoice::kUsualOrder)};
+  if (budget)
+    choice = choose_bands({.sample_rate = context.sample_rate.first(),
+                           .steps = context.steps,
+                           .parameters = context.parameters,
+                           .budget = *budget,
+                           .bands = own.bands,
+                           .order = own.order});
+  own.bands = choice.bands;
+  own.order = choice.order;
 }
 
 void check(const RunContext& context) {
@@ -103,7 +116,8 @@ extern const ReleaseEntry kBandedRelease = {
     .fill = fill,
     .check = check,
     .make = [](const RunContext& context) -> std::unique_ptr<Mechanism> {
-      return std::make_unique<BandedMechanism>(noise_schedule(context), context.options.of<BandOptions>().count());
+      const auto& own = context.options.of<BandOptions>();
+      return std::make_unique<BandedMechanism>(noise_schedule(context), own.count(), own.order.value_or(BandChoice::kUsualOrder));
     },
 };
 

@@ -2,8 +2,9 @@
 //
 //   S_t = s_t + sigma*C*xi_t,   xi_t = (z_t - sum_{k=1}^{b-1} c_k xi_{t-k}) / c_0,   z_t standard normal
 //
-// c is the square root of the prefix-sum matrix, (1-x)^(-1/2), cut after b terms and scaled to norm 1. Each record may take part in one of
-// b consecutive steps only (cyclic sampling); then b steps cost SGM(b*q, sigma) once. b = 1 is DP-SGD bit for bit.
+// c is (1-x)^(-order), cut after b terms and scaled to norm 1; order 1/2 is the square root of the prefix-sum matrix, order 1 that matrix.
+// Each record may take part in one of b consecutive steps only (cyclic sampling); then b steps cost SGM(b*q, sigma) once. b = 1 is DP-SGD
+// bit for bit. The order does not enter the cost. How both are chosen where they are left open: band_choice.h.
 //
 // xi is as secret as the sums: it is kept un-rounded in memory and written nowhere.
 #pragma once
@@ -12,30 +13,34 @@
 #include <optional>
 #include <vector>
 
-#include "fodp/base/fields.h"
+#include "fodp/base/automatic.h"
+#include "fodp/mechanism/band_choice.h"
 #include "fodp/mechanism/gaussian.h"
 
 namespace fodp {
 
 struct BandOptions {
-  std::optional<std::int64_t> bands;
+  Automatic<std::int64_t> bands;
+  Automatic<double> order;
 
   static auto fields() {
-    return std::tuple{field("bands", &BandOptions::bands, "b: over how many steps noise is correlated; records take part every b-th step",
-                            between(1, 4096), fmt::format("{0}, fewer where {0}*q is above 1", kUsual))};
+    using Self = BandOptions;
+    return std::tuple{field("bands", &Self::bands,
+                            "b: over how many steps noise is correlated; records take part every b-th step. auto: from public numbers, and "
+                            "1 where more would gain less than a tenth",
+                            between(1, 4096), std::string(kAutomatic)),
+                      field("order", &Self::order,
+                            "how quickly the correlation of the noise falls off: 0.5 is the root of the prefix sum. It costs nothing. "
+                            "auto: with the bands",
+                            above_up_to(0, 1), std::string(kAutomatic))};
   }
 
-  std::int64_t count() const { return bands.value_or(kUsual); }
-
-  static constexpr std::int64_t kUsual = 4;
+  std::int64_t count() const { return bands.value_or(1); }
 };
-
-// c_0..c_{b-1}.
-std::vector<double> band_coefficients(std::int64_t bands);
 
 class BandedMechanism : public GaussianMechanism {
  public:
-  BandedMechanism(const NoiseSchedule& schedule, std::int64_t bands);
+  BandedMechanism(const NoiseSchedule& schedule, std::int64_t bands, double order = BandChoice::kUsualOrder);
   ~BandedMechanism() override;  // wipes xi
 
   std::int64_t cycle() const override { return static_cast<std::int64_t>(coefficients_.size()); }

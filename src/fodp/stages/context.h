@@ -32,6 +32,12 @@ struct Chosen {
   bool needs_noise_variance = false;  // the update rule asks for that variance
 };
 
+// What the noise of a run is chosen by, all of it public: a budget, or the noise itself where epsilon is 0.
+struct NoiseTarget {
+  double epsilon = 0, delta = 0;
+  Schedule noise_multiplier = 0;
+};
+
 struct RunContext {
   OptionSet options;  // of the stages; what was left open is filled in
   Chosen chosen;
@@ -44,6 +50,7 @@ struct RunContext {
   std::int64_t parameters = 1;
   std::vector<LayerGroup> layers;
   std::vector<std::int64_t> row_shape;  // of the (first) input of one row; empty where it is not known
+  NoiseTarget target;
 
   double expected_lot() const { return static_cast<double>(train_examples) * sample_rate.first(); }  // of the first step
   double noise_norm() const;  // sigma*C*sqrt(d): the expected norm of a release's noise in the first step

@@ -92,8 +92,8 @@ class Planner {
     if (predicts_number_ && !given_.update.lr) plan_.options_.update.lr = lr_for_numbers(*plan_.options_.update.lr);
     resolve_clipping();
     resolve_sampling();
-    resolve_stages();
     resolve_delta();
+    resolve_stages();
     resolve_tests();
     resolve_earlier();
     resolve_noise();
@@ -155,6 +155,10 @@ class Planner {
 
   void resolve_stages() {
     RunContext& context = plan_.context_;
+    const PrivacyOptions& privacy = plan_.options_.privacy;
+    context.target = {.epsilon = privacy.noise_multiplier ? 0 : privacy.epsilon.value_or(PrivacyOptions::kUsualEpsilon),
+                      .delta = plan_.delta(),
+                      .noise_multiplier = privacy.noise_multiplier.value_or(0)};
     plan_.stages_.fill(plan_.options_.own, context);
     context.options = plan_.options_.own;
     plan_.stages_.check(context);
