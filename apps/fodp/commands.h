@@ -4,6 +4,7 @@
 
 #define FODP_COMMANDS(PLAIN, WITH_TORCH)                                         \
   WITH_TORCH(train, "train a model privately")                                   \
+  WITH_TORCH(plan, "what to train with: lots, steps and noise for a budget")     \
   PLAIN(account, "what a run costs: epsilon at a delta, or delta at an epsilon") \
   PLAIN(calibrate, "the noise, steps, sample rate or beta that meets a target")  \
   PLAIN(verify, "check from its files that a run's claim holds")                 \
