@@ -103,5 +103,29 @@ TEST_F(PlanCommand, WarnsOfAWeakGuarantee) {
   EXPECT_THAT(fodp("plan --examples 1000 --epsilon 12 --delta 1e-3").err, AllOf(HasSubstr("above 10"), HasSubstr("not below 1/1000")));
 }
 
+const std::string kDry = "train --dry-run --data cifar-10 --train-size 5000 --test-size 100 --method dp-sgd ";
+
+TEST_F(PlanCommand, TrainingTakesTheChoice) {
+  for (const std::string budget : {"--epsilon 1 --delta 1e-5", "--epsilon 3 --delta 1e-5"}) {
+    const nlohmann::json run = json(kDry + budget);
+    const nlohmann::json chosen =
+        json("plan --examples 5000 " + budget + " --parameters " + std::to_string(run["parameters"].get<std::int64_t>()))["chosen"];
+    for (const char* name : {"sample_rate", "expected_lot", "steps", "noise_multiplier", "epsilon"}) EXPECT_EQ(run[name], chosen[name]);
+  }
+  EXPECT_THAT(fodp(kDry).err,
+              AllOf(HasSubstr("Planned for 5000 examples"), HasSubstr("sample rate 0.205, 585 steps"), HasSubstr("fodp plan")));
+}
+
+TEST_F(PlanCommand, WhatIsGivenStays) {
+  EXPECT_EQ(json(kDry + "--sample-rate .01")["steps"], 585);
+  EXPECT_EQ(json(kDry + "--steps 20")["sample_rate"], .205);
+  EXPECT_EQ(json(kDry + "--lot 50")["sample_rate"], .01);
+  EXPECT_EQ(json(kDry + "--epochs 4")["steps"], 20);
+  EXPECT_EQ(json(kDry + "--epochs 4")["sample_rate"], .205);
+  EXPECT_THAT(fodp(kDry + "--sample-rate .01 --steps 20").err, Not(HasSubstr("Planned for")));
+  EXPECT_THAT(fodp(kDry + "--sample-rate .01").err,
+              AllOf(HasSubstr("Planned for 5000 examples: 585 steps"), Not(HasSubstr("sample rate 0.01"))));
+}
+
 }  // namespace
 }  // namespace fodp

@@ -181,5 +181,22 @@ TEST_F(ResumedRuns, OfChosenBandsGoOnWithTheSameOnes) {
   EXPECT_EQ(json("verify run")["valid"], true);
 }
 
+// So are rate, steps and learning rate of a run that gives none of them.
+TEST_F(ResumedRuns, OfAPlannedSizeGoOnWithTheSameOne) {
+  const std::string words =
+      "train --train-size 3000 --test-size 50 --hidden 8 --eval-every 1 --checkpoint-every 20 --threads 1 --quiet --insecure-seed 5 "
+      "--epsilon 1 --out ";
+  kill_at(words + "run", 30);
+  const auto config = nlohmann::json::parse(content(folder_ / "run/config.json"));
+  for (const char* name : {"sample_rate", "lot", "steps", "epochs"}) EXPECT_EQ(std::ranges::count(config["derived"], name), 1) << name;
+  const Outcome resumed = fodp("train --resume run --quiet");
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  const auto whole = summary("run");
+  EXPECT_EQ(whole["sample_rate"], config["sample_rate"]);
+  EXPECT_EQ(whole["steps"], config["steps"]);
+  EXPECT_EQ(whole["lr"], config["lr"]);
+  EXPECT_EQ(json("verify run")["valid"], true);
+}
+
 }  // namespace
 }  // namespace fodp

@@ -168,5 +168,51 @@ TEST(Plan, SlackStaysBelowAQuarterPercent) {
   EXPECT_LE(plan.slack(), .0025);
 }
 
+TEST(Plan, WhatIsLeftOpenOfItsSizeIsPlanned) {
+  const Plan open = make_plan(with_privacy({.epsilon = 3}), kPublished);
+  EXPECT_EQ(open.sample_rate(), Schedule(.0171));
+  EXPECT_EQ(open.steps(), 585);
+  EXPECT_EQ(*open.options().update.lr, 4) << "the method's own";
+  EXPECT_TRUE(open.rate_is_planned() && open.steps_are_planned());
+  const Plan small = make_plan(with_privacy({.noise_multiplier = 1}), {5000, 100});
+  EXPECT_EQ(small.sample_rate(), Schedule(.205));
+  EXPECT_EQ(small.steps(), 585);
+  const Plan with_rate = make_plan(with_privacy({.noise_multiplier = 1, .sample_rate = .01}), {5000, 100});
+  EXPECT_FALSE(with_rate.rate_is_planned());
+  EXPECT_EQ(with_rate.steps(), 585);
+  const Plan with_steps = make_plan(with_privacy({.noise_multiplier = 1, .steps = 9}), {5000, 100});
+  EXPECT_TRUE(with_steps.rate_is_planned());
+  EXPECT_FALSE(with_steps.steps_are_planned());
+  EXPECT_EQ(with_steps.sample_rate(), Schedule(.205));
+  EXPECT_EQ(*with_steps.options().update.lr, 4);
+}
+
+// lr*sqrt(T*d)*z*C/(q*N) is the norm of the noise that the steps leave in d parameters.
+TEST(Plan, TheLearningRateOfAPlannedSizeKeepsTheNoiseAtTheEndBounded) {
+  TrainOptions options = with_privacy({.noise_multiplier = 7});
+  options.method = "dp-sgd";
+  const auto end_noise = [](const Plan& plan) {
+    const double coordinates = static_cast<double>(plan.steps()) * static_cast<double>(plan.parameters());
+    return *plan.options().update.lr * std::sqrt(coordinates) * 7 * plan.options().clip.clip_norm / plan.expected_lot().first();
+  };
+  const Plan noisy = make_plan(options, {5000, 100});
+  EXPECT_LE(end_noise(noisy), kMostEndNoise);
+  EXPECT_GT(end_noise(noisy), .9 * kMostEndNoise) << "two digits";
+  options.clip.clip_norm = 2;
+  EXPECT_LE(end_noise(make_plan(options, {5000, 100})), kMostEndNoise);
+  options.update.lr = 3;
+  EXPECT_EQ(*make_plan(options, {5000, 100}).options().update.lr, 3) << "given";
+  options.update.lr.reset();
+  options.method = "dp-adam";
+  EXPECT_EQ(*make_plan(options, {5000, 100}).options().update.lr, .005) << "its steps are as long whatever the noise";
+  options.method = "dp-sgd";
+  options.privacy.noise_multiplier = .1;
+  options.clip.clip_norm = 1;
+  options.model.hidden = {4};  // 3,190 parameters
+  const Plan small_model = make_plan(options, kPublished);
+  EXPECT_EQ(small_model.steps(), 1170);
+  EXPECT_EQ(*small_model.options().update.lr, 2) << "twice the steps, half as long";
+}
+
 }  // namespace
 }  // namespace fodp

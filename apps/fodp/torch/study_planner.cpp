@@ -45,6 +45,13 @@ Words words_of(const Options& options, const std::optional<std::string>& data_di
   return words;
 }
 
+// Whether the value followed from other options. A rate and steps that nobody gave decide as if they had been given.
+bool follows(const Plan& plan, const std::string& name) {
+  if (name == "sample_rate" && plan.rate_is_planned()) return false;
+  if (name == "steps" && plan.steps_are_planned()) return false;
+  return plan.derives(name);
+}
+
 // The options that differ from their defaults and did not follow from others: a new option of fodp's changes no key.
 Record deciding_options(const Plan& plan, const Record& config) {
   TrainOptions options = plan.options();
@@ -52,7 +59,7 @@ Record deciding_options(const Plan& plan, const Record& config) {
   for (const OptionView& view : parts_of(options))
     for (const OptionField& field : view.part->fields) {
       const std::string name = json_name(field.name);
-      if (decides(name) && !plan.derives(name) && field.value(view.options) != field.value(view.part->defaults.get()))
+      if (decides(name) && !follows(plan, name) && field.value(view.options) != field.value(view.part->defaults.get()))
         out[name] = config[name];
     }
   return out;

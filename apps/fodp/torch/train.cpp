@@ -39,6 +39,17 @@ void print_warnings(const Plan& plan, const Flags& flags) {
 
 std::string short_text(const Schedule& schedule) { return schedule.constant() ? fmt::format("{:.6g}", schedule.first()) : schedule.text(); }
 
+// What of the size of the run nobody gave, and how to give it.
+void print_planned_size(const Plan& plan) {
+  const bool rate = plan.rate_is_planned(), steps = plan.steps_are_planned();
+  if (!rate && !steps) return;
+  const std::string names = rate && steps ? "--sample-rate and --steps" : rate ? "--sample-rate" : "--steps";
+  note(fmt::format("Planned for {} examples: {}{}{}{}; {} give others, and fodp plan compares them\n", plan.train_examples(),
+                   rate ? "sample rate " + short_text(plan.sample_rate()) : "", rate && steps ? ", " : "",
+                   steps ? fmt::format("{} steps", plan.steps()) : "",
+                   rate && steps ? fmt::format(", learning rate {}", number_text(*plan.options().update.lr)) : "", names));
+}
+
 void print_plan(const Plan& plan) {
   const std::string units = plan.unit_is_row() ? "examples" : fmt::format("units ({})", plan.unit());
   const ClassWeights& weights = plan.options().run.class_weights;
@@ -48,6 +59,7 @@ void print_plan(const Plan& plan) {
                    plan.method().name, plan.options().data_name, plan.train_examples(), units, plan.model(), plan.parameters(),
                    plan.steps(), short_text(plan.expected_lot()), number_text(plan.options().clip.clip_norm),
                    short_text(plan.noise_multiplier()), weighted));
+  print_planned_size(plan);
 }
 
 Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet, const Interrupt& interrupt) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fodp/accounting/accountant.h"
+#include "fodp/accounting/run_choice.h"
 #include "fodp/accounting/spending.h"
 #include "fodp/base/fields.h"
 #include "fodp/base/file_names.h"
@@ -34,8 +35,7 @@ struct PrivacyOptions {
   std::optional<double> epochs;
   AccountantKind accountant = AccountantKind::pld;
 
-  static constexpr double kUsualEpsilon = 3, kUsualSampleRate = .0171;
-  static constexpr std::int64_t kUsualSteps = 585;
+  static constexpr double kUsualEpsilon = 3;
 
   static auto fields() {
     using Self = PrivacyOptions;
@@ -49,9 +49,9 @@ struct PrivacyOptions {
         field("delta", &Self::delta, "chance that the guarantee fails; well below 1/examples", strictly_between(0, 1),
               "the largest power of ten at most 1/(10 x examples)"),
         field("sample-rate", &Self::sample_rate, "q: the chance of each example to be in a step's lot; .01:.03 and .01,.02,.03 as above",
-              above_up_to(0, 1), number_text(kUsualSampleRate)),
+              above_up_to(0, 1), "0.0171, more for fewer than 60000 examples (fodp plan)"),
         field("lot", &Self::lot, "expected examples per step, instead of `sample-rate`", above(0)),
-        field("steps", &Self::steps, "T: how many steps to train", between(1, 1e9), number_text(kUsualSteps)),
+        field("steps", &Self::steps, "T: how many steps to train", between(1, 1e9), number_text(kPlannedSteps) + " (fodp plan)"),
         field("epochs", &Self::epochs, "instead of `steps`: one epoch is round(1/q) steps", between(0, 1e9)),
         field("accountant", &Self::accountant, "pld: privacy loss distributions, tight; rdp: Renyi, an upper bound"),
     };

@@ -9,10 +9,7 @@
 
 #include "fodp/accounting/analytic.h"
 #include "fodp/accounting/calibrate.h"
-#include "fodp/accounting/events_json.h"
 #include "fodp/base/check.h"
-#include "fodp/base/fields_json.h"
-#include "fodp/base/sha256.h"
 #include "fodp/noise/lattice.h"
 #include "fodp/training/model_file.h"
 #include "fodp/training/threads.h"
@@ -21,13 +18,6 @@ namespace fodp {
 namespace {
 
 void check_not_both(bool a, bool b, const char* text) { check_input(!(a && b), "{}: give one of them", text); }
-
-// The largest power of ten at most 1/(10 x examples), as the double nearest to its text.
-double usual_delta(std::int64_t examples) {
-  int digits = 1;
-  for (std::uint64_t power = 1; power < static_cast<std::uint64_t>(examples); power *= 10) ++digits;
-  return parse_number(fmt::format("1e-{}", digits), "`delta`", strictly_between(0, 1));
-}
 
 // What sums of a run cost, at its noise, asked of the mechanism that will release them, and what else the method asks for.
 Events events_of(const Stages& stages, const RunContext& context) {
@@ -97,6 +87,7 @@ class Planner {
     resolve_tests();
     resolve_earlier();
     resolve_noise();
+    resolve_lr();
     plan_.parts_ = make_parts(plan_.stages_, plan_.context_);
     resolve_rest();
     find_filled_options();
@@ -129,16 +120,19 @@ class Planner {
     check_not_both(privacy.sample_rate.has_value(), privacy.lot.has_value(), "`sample-rate` and `lot`");
     check_not_both(privacy.steps.has_value(), privacy.epochs.has_value(), "`steps` and `epochs`");
     plan_.derived_ = {privacy.lot ? "sample_rate" : "lot", privacy.epochs ? "steps" : "epochs"};
+    const RunSize planned = planned_size(context.train_examples, context.parameters);
+    if (!privacy.sample_rate && !privacy.lot) plan_.derived_.push_back("sample_rate");
+    if (!privacy.steps && !privacy.epochs) plan_.derived_.push_back("steps");
     const double records = static_cast<double>(context.train_examples);
     if (privacy.lot) {
       check_input(*privacy.lot <= records, "`lot`: {} is not allowed; there are {} training examples", *privacy.lot,
                   context.train_examples);
       context.sample_rate = *privacy.lot / records;
     } else {
-      context.sample_rate = privacy.sample_rate.value_or(PrivacyOptions::kUsualSampleRate);
+      context.sample_rate = privacy.sample_rate.value_or(planned.sample_rate);
     }
     context.steps_per_epoch = std::max<std::int64_t>(1, std::llround(1 / context.sample_rate.first()));
-    context.steps = privacy.steps.value_or(PrivacyOptions::kUsualSteps);
+    context.steps = privacy.steps.value_or(plan_.rate_is_planned() ? planned.steps : kPlannedSteps);
     if (privacy.epochs) {
       const double steps = std::round(*privacy.epochs * static_cast<double>(context.steps_per_epoch));
       check_input(steps >= 1 && steps <= 1e9, "`epochs`: {} gives {} steps; must be from 1 to 1e9", *privacy.epochs, steps);
@@ -258,6 +252,12 @@ class Planner {
     plan_.stages_.check(plan_.context_);
   }
 
+  // The learning rate of a run whose size is planned is planned with it, unless it is given.
+  void resolve_lr() {
+    if (given_.update.lr || !plan_.rate_is_planned() || !plan_.steps_are_planned()) return;
+    plan_.options_.update.lr = planned_lr(*plan_.options_.update.lr, plan_.stages_, plan_.context_);
+  }
+
   // config.json says what was used, not what was left to default.
   void resolve_rest() {
     TrainOptions& options = plan_.options_;
@@ -357,26 +357,6 @@ class Planner {
   bool predicts_number_ = false;
   bool tests_cost_ = false;  // there are test rows, and they are private
 };
-
-std::uint64_t Plan::fingerprint() const {
-  std::string text =
-      fmt::format("{} rows, {} parameters, {} steps, {};", train_examples(), parameters(), steps(), events_to_json(events_).dump());
-  if (!unit_is_row()) text += fmt::format("unit {};", unit_);
-  if (!recipe_.empty()) text += fmt::format("recipe {};", recipe_);
-  for (const Spending& run : earlier_.runs) text += fmt::format("after {};", events_to_json(run.events).dump());
-  if (const ClassWeights& weights = options_.run.class_weights; !weights.empty())
-    text += fmt::format("class-weights {};", FieldText<ClassWeights>::print(weights));
-  stages_.for_each([&](std::string_view stage, const auto& entry) { text += fmt::format("{} {};", stage, entry.name); });
-  PrivateOptions options = options_;
-  options.speed = {}, options.insecure_seed = {}, options.insecure_diagnostics = false;
-  for (const OptionView& view : parts_of(options))
-    for (const OptionField& field : view.part->fields)
-      text += fmt::format("{} {};", field.name, json_value(field.value(view.options)).dump());
-  const auto digest = Sha256().add(text).digest();
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
-  return number;
-}
 
 bool Plan::derives(std::string_view option) const { return std::ranges::find(derived_, option) != derived_.end(); }
 

@@ -89,7 +89,10 @@ class Plan {
   const std::vector<std::string>& privacy_warnings() const { return privacy_warnings_; }
   bool derives(std::string_view option) const;  // whether the option, as config.json spells it, followed from others
   const std::vector<std::string>& derived() const { return derived_; }  // options that followed from others
-  const std::vector<std::string>& filled() const { return filled_; }    // options of stages that nobody gave: they follow from the rest
+  // Whether nobody gave the rate or the steps, so that they are those of accounting/run_choice.h.
+  bool rate_is_planned() const { return derives("sample_rate") && derives("lot"); }
+  bool steps_are_planned() const { return derives("steps") && derives("epochs"); }
+  const std::vector<std::string>& filled() const { return filled_; }  // options of stages that nobody gave: they follow from the rest
   bool is_private() const { return insecure_.empty(); }
   // Equal for plans that train the same: the same stages with the same options, sizes, steps and costs. Speed, seeds and files do not
   // count.

@@ -1,6 +1,7 @@
 #include "fodp/training/stages.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fodp/base/check.h"
 
@@ -91,6 +92,17 @@ Stages choose_stages(PrivateOptions& options) {
 }
 
 double lr_for_numbers(double lr) { return std::min(lr, .1); }
+
+double planned_lr(double usual, const Stages& stages, const RunContext& context) {
+  const double steps = static_cast<double>(context.steps), planned = static_cast<double>(kPlannedSteps);
+  const double equal = context.steps == kPlannedSteps ? usual : usual * planned / steps;
+  const double noise = context.largest_effective_noise * context.sensitivity * context.clip_norm;  // of a coordinate of a released sum
+  if (noise == 0 || stages.update->traits.lr != UpdateTraits().lr) return equal;
+  const double most = kMostEndNoise * context.expected_lot() / (noise * std::sqrt(steps * static_cast<double>(context.parameters)));
+  if (most >= equal) return equal;
+  const double unit = std::pow(10, std::floor(std::log10(most)) - 1);
+  return parse_number(fmt::format("{:.1e}", std::floor(most / unit) * unit), "lr", at_least(0));
+}
 
 RunParts make_parts(const Stages& stages, const RunContext& context) {
   RunParts parts{.method = stages.method->make(context), .clipping = stages.clipping->make(context)};

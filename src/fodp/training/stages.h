@@ -54,6 +54,12 @@ Stages choose_stages(PrivateOptions& options);
 // clipped gradient, as long as the rate, must be small: the rate for it in place of a method's own.
 double lr_for_numbers(double lr);
 
+// The learning rate of a run whose rate and steps are planned (accounting/run_choice.h), from its usual one: as much in all as that has in
+// kPlannedSteps steps, and no more than leaves noise of norm kMostEndNoise in the parameters at the end. Two digits, from public constants
+// only. Update rules that scale a gradient by its own size have no such bound.
+double planned_lr(double usual, const Stages& stages, const RunContext& context);
+inline constexpr double kMostEndNoise = 22;
+
 // The parts of a run, made from one context.
 struct RunParts {
   std::unique_ptr<Method> method;
