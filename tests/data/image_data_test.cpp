@@ -89,6 +89,14 @@ TEST_F(ImageData, AnEmptyClassIsAClass) {
   EXPECT_EQ(load_data(options()).train->target().classes, 3);
 }
 
+TEST_F(ImageData, NamesOfClassesAreUtf8) {
+  write_three();
+  write("train/caf\xc3\xa9/1.png", png_of(flat(1, 2, 3)));
+  EXPECT_EQ(load_data(options()).about.class_names.front(), "caf\xc3\xa9");
+  write("train/caf\xe9/1.png", png_of(flat(1, 2, 3)));
+  EXPECT_THAT(refusal(options()), HasSubstr("the name of sub-folder 2 is not UTF-8"));
+}
+
 TEST_F(ImageData, NothingIsLeftOutByAccident) {
   write_three();
   write("train/.DS_Store", {1});

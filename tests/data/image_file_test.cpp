@@ -115,10 +115,14 @@ TEST(ImageFile, BombsAreRefusedBeforeMemoryIsTaken) {
   const Bytes line = {0, 1, 2, 3};
   EXPECT_THAT(refusal(png_by_hand(100000, 100000, 8, 2, line)), HasSubstr("100000 x 100000 pixels: at most"));
   EXPECT_THAT(refusal(png_by_hand(8000, 8000, 8, 2, line)), HasSubstr("more than its"));
-  Bytes jpeg = jpeg_of(random_picture(16, 16, 3, 1));
-  for (std::size_t i = 0; i + 8 < jpeg.size(); ++i)
-    if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) jpeg[i + 5] = jpeg[i + 6] = jpeg[i + 7] = jpeg[i + 8] = 0xfa;
-  EXPECT_THAT(refusal(jpeg), HasSubstr("64250 x 64250 pixels: at most"));
+  const auto jpeg_of_size = [](std::uint8_t high, std::uint8_t low) {
+    Bytes jpeg = jpeg_of(random_picture(16, 16, 3, 1));
+    for (std::size_t i = 0; i + 8 < jpeg.size(); ++i)
+      if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) jpeg[i + 5] = jpeg[i + 7] = high, jpeg[i + 6] = jpeg[i + 8] = low;
+    return jpeg;
+  };
+  EXPECT_THAT(refusal(jpeg_of_size(0xfa, 0xfa)), HasSubstr("64250 x 64250 pixels: at most"));
+  EXPECT_THAT(refusal(jpeg_of_size(0x1f, 0x40)), HasSubstr("8000 x 8000 pixels, more than its"));
 }
 
 TEST(ImageFile, WhatIsNoImageIsRefused) {

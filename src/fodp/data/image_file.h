@@ -3,7 +3,7 @@
 //
 //   PNG   16 bits a value: the upper 8 are kept. Palettes and 1, 2 or 4 bits become 8 bits. Transparency is left out, not composed with a
 //         background.
-//   JPEG  with libjpeg's usual settings (accurate integer DCT, smooth upsampling). CMYK is refused.
+//   JPEG  with libjpeg's usual settings (accurate integer DCT, smooth upsampling). CMYK and arithmetic coding are refused.
 //   both  Gamma, colour profiles and the orientation in EXIF are left alone. That is what Pillow's Image.open(...).convert("RGB") gives.
 //
 // A file may be hostile: a picture of more than 2^26 pixels is refused before memory is taken for it, and so is one that has more pixels

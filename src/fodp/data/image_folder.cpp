@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <nlohmann/json.hpp>
+
 #include "fodp/base/check.h"
 
 namespace fodp {
@@ -25,6 +27,15 @@ void check_is_image(const fs::path& file) {
       "{}: its name ends in none of .png, .jpg and .jpeg: convert it, or take it out of the folder (names that begin with a dot are "
       "passed over)",
       file.string());
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
 }
 
 // In the order of their bytes, without those that begin with a dot.
@@ -50,6 +61,8 @@ std::vector<std::string> class_folders(const fs::path& folder) {
     check_input(fs::is_directory(folder / name, error),
                 "{}: a file beside the class folders: images stand in one sub-folder for each class; take the file away if it is no image",
                 (folder / name).string());
+    check_input(is_utf8(name), "{}: the name of sub-folder {} is not UTF-8: the names of classes are written to files", folder.string(),
+                &name - names.data() + 1);
   }
   check_input(!names.empty(), "{}: has no sub-folder: images stand in one sub-folder for each class", folder.string());
   return names;

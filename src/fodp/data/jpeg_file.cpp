@@ -84,6 +84,12 @@ Picture read_jpeg(std::span<const std::uint8_t> bytes, const std::string& where)
   reading.progress.progress_monitor = on_progress;
   check(read_header(reading, bytes));
   check_picture_size(reading.info.image_width, reading.info.image_height, where);
+  // Huffman codes spend a bit at least on each 8 x 8 pixels.
+  constexpr std::uint64_t kMostForOneByte = 512;
+  check_input(!reading.info.arith_code, "{}: the JPEG file is packed by arithmetic coding, which is not read: save it anew", where);
+  check_input(std::uint64_t{reading.info.image_width} * reading.info.image_height / kMostForOneByte <= bytes.size(),
+              "{}: the JPEG file is damaged: it states {} x {} pixels, more than its {} bytes can hold", where, reading.info.image_width,
+              reading.info.image_height, bytes.size());
   const bool gray = reading.info.jpeg_color_space == JCS_GRAYSCALE;
   check_input(gray || reading.info.jpeg_color_space == JCS_YCbCr || reading.info.jpeg_color_space == JCS_RGB,
               "{}: the JPEG file is neither gray nor red, green and blue (CMYK, perhaps): convert it to RGB", where);
