@@ -44,9 +44,9 @@ void print_planned_size(const Plan& plan) {
   const bool rate = plan.rate_is_planned(), steps = plan.steps_are_planned();
   if (!rate && !steps) return;
   const std::string names = rate && steps ? "--sample-rate and --steps" : rate ? "--sample-rate" : "--steps";
-  note(fmt::format("Planned for {} examples: {}{}{}{}; {} give others, and fodp plan compares them\n", plan.train_examples(),
-                   rate ? "sample rate " + short_text(plan.sample_rate()) : "", rate && steps ? ", " : "",
-                   steps ? fmt::format("{} steps", plan.steps()) : "",
+  note(fmt::format("Planned for {} {}: {}{}{}{}; {} give others, and fodp plan compares them\n", plan.train_examples(),
+                   plan.unit_is_row() ? "examples" : "units", rate ? "sample rate " + short_text(plan.sample_rate()) : "",
+                   rate && steps ? ", " : "", steps ? fmt::format("{} steps", plan.steps()) : "",
                    rate && steps ? fmt::format(", learning rate {}", number_text(*plan.options().update.lr)) : "", names));
 }
 
