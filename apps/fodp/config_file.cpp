@@ -63,6 +63,7 @@ ConfigFile read_json(const std::string& content, const std::string& file, const 
   if (object.contains("derived")) {
     derived = names_in(object["derived"], "derived", file);
     object.erase("derived");
+    object.erase("started_in");  // for --resume; a repetition is given its files from where it is started
     derived.insert(
         {"out", "save", "export"});  // where that run put its results; nothing is overwritten, so a repetition needs a place of its own
     config.is_record = true;

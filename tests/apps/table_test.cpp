@@ -102,6 +102,26 @@ TEST_F(TableCommands, AnInterruptedRunGoesOnWithTheSameTestRows) {
   EXPECT_THAT(again.err, HasSubstr("has taken all of its 30 steps"));
 }
 
+// The record has the files' names as they were given; a run goes on from wherever it is asked to, and a repetition starts from where it is.
+TEST_F(TableCommands, ARunGoesOnFromAnotherFolder) {
+  write_small_table();
+  ASSERT_EQ(fodp(std::string(kTrain) + "--out run --save model.pt").status, 0);
+  std::filesystem::remove(folder_ / "model.pt");
+  std::filesystem::create_directory(folder_ / "elsewhere");
+  const Outcome again = shell("cd elsewhere; fodp train --resume ../run;");
+  EXPECT_EQ(again.status, 3) << "as from its own folder: " << again.err;
+  EXPECT_THAT(again.err, HasSubstr("has taken all of its 30 steps"));
+  const Outcome repeated = shell("cd elsewhere; fodp train --quiet --config ../run/config.json;");
+  EXPECT_EQ(repeated.status, 2);
+  EXPECT_THAT(repeated.err, HasSubstr("own.toml"));
+  EXPECT_EQ(shell("fodp train --quiet --config run/config.json --out again;").status, 0);
+  // A run that was moved, with its data, to a machine without that folder goes on from the folder of the data.
+  std::string config = content(folder_ / "run/config.json");
+  config.replace(config.find("\"started_in\": \"") + 15, 0, "/nowhere");
+  write("run/config.json", config);
+  EXPECT_EQ(fodp("train --resume run").status, 3);
+}
+
 TEST_F(TableCommands, HelpShowsTheOptionsOfTheKindThatIsAskedFor) {
   EXPECT_THAT(fodp("train --help").out, AllOf(Not(HasSubstr("--schema")), HasSubstr("fodp train --data table")));
   EXPECT_THAT(fodp("train --data table --help").out, AllOf(HasSubstr("--schema"), HasSubstr("--privacy-unit")));

@@ -95,7 +95,7 @@ std::string file_text(const std::filesystem::path& file) { return read_text_file
 Json run_settings(const Json& config) {
   Json settings = Json::array();
   for (const auto& [name, value] : config.items())
-    if (name != "derived" && name != "filled" && !value.is_null()) settings.push_back(pair(name, text_of(value)));
+    if (name != "derived" && name != "filled" && name != "started_in" && !value.is_null()) settings.push_back(pair(name, text_of(value)));
   return settings;
 }
 

@@ -115,18 +115,30 @@ struct CommandLine : TrainFlags {
             "fodp train --method fo-dp-sgd --data fashion-mnist --model mlp --epsilon 3 --out runs/demo") {}
 };
 
+// The names of files in the record of a run are relative to the folder that it was started in: goes there, if it is there still. Gives the
+// name of the run's directory from there.
+std::filesystem::path go_to_start(const nlohmann::json& record, const std::filesystem::path& run) {
+  if (!record.is_object() || !record.value("started_in", nlohmann::json()).is_string()) return run;
+  const std::filesystem::path start = record["started_in"].get<std::string>(), from_anywhere = std::filesystem::absolute(run);
+  std::error_code error;
+  if (std::filesystem::equivalent(start, std::filesystem::current_path(), error)) return run;
+  std::filesystem::current_path(start, error);
+  return error ? run : from_anywhere;
+}
+
 // The command line that a run was started with, as its record has it, and what may differ when it goes on.
 Words words_to_resume(const CommandLine& given) {
-  const std::filesystem::path run = *given.options.run.resume;
+  std::filesystem::path run = *given.options.run.resume;
   for (const std::string& name : given.flags.given())
     check_input(name == "resume" || name == "threads" || name == "physical-batch" || name == "quiet" || name == "json",
                 "--{} and --resume: a run goes on as it was begun; only --threads, --physical-batch, --quiet and --json may be given",
                 name);
   const std::filesystem::path config = run / "config.json";
   check_input(std::filesystem::exists(config), "--resume {}: not the directory of a run: it has no config.json", run.string());
-  Words words = {"--config", config.string(), "--out", run.string()};
   std::ifstream stream(config);
   const auto record = nlohmann::json::parse(stream, nullptr, false);
+  run = go_to_start(record, run);
+  Words words = {"--config", (run / "config.json").string(), "--out", run.string()};
   for (const std::string name : {"save", "export"})
     if (record.is_object() && record.value(name, nlohmann::json()).is_string()) words.insert(words.end(), {"--" + name, record[name]});
   const SpeedOptions& speed = given.options.speed;

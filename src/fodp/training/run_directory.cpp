@@ -27,6 +27,18 @@ constexpr const char* kRunFiles[] = {"config.json", "metrics.jsonl", "summary.js
 
 std::string json_text(const nlohmann::ordered_json& value) { return value.dump(2) + "\n"; }
 
+// The folder that names of files are relative to now. Nothing if it is gone, or has a name that JSON cannot hold.
+std::optional<std::string> folder_now() {
+  std::error_code gone;
+  const std::string name = std::filesystem::current_path(gone).string();
+  try {
+    nlohmann::json(name).dump();
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return gone ? std::nullopt : std::optional(name);
+}
+
 // Times tell how large lots were; whole seconds tell too little for that. Runs that are not private keep fractions.
 nlohmann::ordered_json seconds_json(const Plan& plan, double seconds) {
   return plan.is_private() ? nlohmann::ordered_json(std::llround(seconds)) : nlohmann::ordered_json(seconds);
@@ -224,7 +236,9 @@ RunDirectory::RunDirectory(const std::filesystem::path& directory, Trainer& trai
     : directory_(directory), trainer_(trainer) {
   check_can_make_run(directory);
   make_run_directory(directory);
-  write_file_atomically(directory / "config.json", json_text(config_json(trainer.plan())), "run file");
+  nlohmann::ordered_json config = config_json(trainer.plan());
+  if (const std::optional<std::string> folder = folder_now()) config["started_in"] = *folder;
+  write_file_atomically(directory / "config.json", json_text(config), "run file");
   metrics_.emplace(directory / "metrics.jsonl", "run file");
   trainer.keep(files_in(directory, trainer.plan(), data_fingerprint));
 }

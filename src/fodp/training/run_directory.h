@@ -35,8 +35,8 @@ nlohmann::ordered_json model_json(const Plan& plan, const Result& result, const 
 
 std::string privacy_statement(const Plan& plan, const Result& result, const RunIdentity& identity);
 
-// config.json, metrics.jsonl, summary.json, statement.txt, model.json, model.pt, ledger, checkpoint. Each file is whole or absent;
-// metrics.jsonl and the ledger grow by whole lines.
+// config.json, which also has the folder that names of files in it are relative to (started_in), metrics.jsonl, summary.json,
+// statement.txt, model.json, model.pt, ledger, checkpoint. Each file is whole or absent; metrics.jsonl and the ledger grow by whole lines.
 class RunDirectory {
  public:
   // Makes the directory, for its user alone (mode 0700); one that is there already keeps its permissions. InputError if it holds a run
