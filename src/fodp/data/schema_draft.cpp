@@ -206,7 +206,7 @@ std::string draft_schema(const std::filesystem::path& file) {
   else
     read_arrow(file, {.leave_out_unreadable = true}, take);
   check_input(rows > 0 && !columns.empty(), "{}: has no rows", file.string());
-  const bool header = !is_text || looks_like_header(first, columns, file.string());
+  const bool header = looks_like_header(first, columns, file.string()) || !is_text;
   if (!header)
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].add(first[i]);
   check_input(columns.front().rows > 0, "{}: has no rows after its header", file.string());
