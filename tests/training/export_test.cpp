@@ -35,7 +35,7 @@ low = -20
 high = 120
 [columns.gain]
 kind = "number"
-low = 0
+low = -3
 high = 99999
 log = true
 if_missing = "indicator"
