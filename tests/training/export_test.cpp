@@ -229,7 +229,9 @@ TEST_F(Exported, DatesAreReadAsStrptimeReadsThem) {
       const std::optional<double> expected = parse_date(text, format);
       const double got = dated.get_method("date")({std::string(text), plain}).toDouble();
       EXPECT_EQ(std::isnan(got), !expected.has_value()) << format << ": '" << text << "'";
-      if (expected && !std::isnan(got)) EXPECT_EQ(got, *expected) << format << ": '" << text << "'";
+      if (expected && !std::isnan(got)) {
+        EXPECT_EQ(got, *expected) << format << ": '" << text << "'";
+      }
       dates += expected.has_value();
     }
   }
