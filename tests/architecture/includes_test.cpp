@@ -1,5 +1,5 @@
-// Dependencies point down the list only (docs/design.md): base < accounting, noise, stages, files < mechanism, data < gradients < update <
-// methods < models < training < audit; and what fodp::core holds never sees torch.
+// Dependencies point down the list only (docs/design.md): base < accounting, noise, stages, files < mechanism, data < features, gradients <
+// update < methods < models < training < audit; and what fodp::core holds never sees torch.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,13 +22,16 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"files", {"base"}},
     {"mechanism", {"base", "accounting", "noise", "stages"}},
     {"data", {"base", "accounting", "noise", "files"}},
+    {"features", {"base", "noise", "data"}},
     {"gradients", {"base", "accounting", "noise", "stages", "mechanism", "data"}},
     {"update", {"base", "stages", "mechanism"}},
     {"methods", {"base", "accounting", "noise", "stages", "mechanism", "data", "gradients", "update"}},
     {"models", {"base", "data", "gradients"}},
-    {"training", {"base", "accounting", "noise", "stages", "files", "mechanism", "data", "gradients", "update", "methods", "models"}},
+    {"training",
+     {"base", "accounting", "noise", "stages", "files", "mechanism", "data", "features", "gradients", "update", "methods", "models"}},
     {"audit",
-     {"base", "accounting", "noise", "stages", "files", "mechanism", "data", "gradients", "update", "methods", "models", "training"}},
+     {"base", "accounting", "noise", "stages", "files", "mechanism", "data", "features", "gradients", "update", "methods", "models",
+      "training"}},
 };
 
 bool in_core(const std::string& folder, const path& file) {
