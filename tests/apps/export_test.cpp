@@ -124,7 +124,7 @@ TEST_F(ExportCommands, RefusalsComeBeforeTheTraining) {
 
 TEST_F(ExportCommands, ARunThatIsNoneOrNotItsOwnIsRefused) {
   write_table();
-  EXPECT_THAT(fodp("export --run run --out model.ts").err, HasSubstr("it has no model.json"));
+  EXPECT_THAT(fodp("export --run run --out model.ts").err, HasSubstr("trained to its end: it has no"));
   ASSERT_EQ(fodp(std::string(kTrain) + "--out run").status, 0);
   EXPECT_THAT(fodp("export --run run").err, HasSubstr("--out is missing"));
   EXPECT_THAT(fodp("export --run run --out model.pt").err, HasSubstr("ends in .ts"));

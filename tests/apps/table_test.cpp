@@ -142,7 +142,7 @@ TEST_F(TableCommands, TheRowsThatAreTrainedOnAreNotTestedOn) {
   for (const char* file : {"own.csv", "./own.csv"}) {
     const Outcome refused = fodp(std::string(kTrain) + "--test-public --test " + file);
     EXPECT_EQ(refused.status, 2);
-    EXPECT_THAT(refused.err, HasSubstr("is a file that is trained on"));
+    EXPECT_THAT(refused.err, HasSubstr("is what is trained on"));
   }
 }
 

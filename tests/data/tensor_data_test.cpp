@@ -162,7 +162,8 @@ TEST_F(TensorData, ArraysAreFoundByTheirNames) {
 
 TEST_F(TensorData, SizesComeFromTheHeaders) {
   DataOptions options = bytes_and_classes();
-  options.test.names = options.train.names;
+  options.test.names = {options.train.names.at(0) + ".test.npz"};
+  std::filesystem::copy_file(options.train.names.at(0), options.test.names[0]);
   options.test_size = 3;
   const std::optional<DataSizes> sizes = sizes_before_reading(options);
   ASSERT_TRUE(sizes.has_value());
