@@ -7,7 +7,7 @@
 
 namespace {
 
-std::string with_checksums(std::string_view lines) {
+std::string with_line_checksums(std::string_view lines) {
   std::string whole, digits;
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
@@ -22,7 +22,7 @@ std::string with_checksums(std::string_view lines) {
 
 FODP_FUZZ_TARGET(ledger) {
   const bool plain = !bytes.empty() && bytes.front() == '#';
-  const std::string whole = plain ? std::string(text(bytes).substr(1)) : with_checksums(text(bytes));
+  const std::string whole = plain ? std::string(text(bytes).substr(1)) : with_line_checksums(text(bytes));
   try {
     const LedgerContent content =
         fodp::read_ledger(file_with("ledger", {reinterpret_cast<const std::uint8_t*>(whole.data()), whole.size()}));

@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kSmall =
+const std::string kSmallAudit =
     "audit --train-size 1500 --hidden 8 --steps 12 --sample-rate .1 --epsilon 3 --canaries 400 --insecure-seed 4 --init-seed 1 --quiet ";
 
 class AuditCommand : public Commands {
@@ -22,7 +22,7 @@ class AuditCommand : public Commands {
 };
 
 TEST_F(AuditCommand, ReportsTheVerdictAndKeepsItForTheRecord) {
-  const auto report = json(kSmall + "--out record");
+  const auto report = json(kSmallAudit + "--out record");
   EXPECT_EQ(report["verdict"], "pass");
   EXPECT_LE(report["epsilon_lower"], report["claimed_epsilon"]);
   EXPECT_LE(report["claimed_epsilon"], 3);
@@ -39,7 +39,7 @@ TEST_F(AuditCommand, ReportsTheVerdictAndKeepsItForTheRecord) {
   EXPECT_EQ(nlohmann::json::parse(content(folder_ / "record/audit.json")), report);
   EXPECT_THAT(content(folder_ / "record/audit.txt"), AllOf(HasSubstr("PASS"), HasSubstr("without privacy")));
   // Nothing is overwritten.
-  const Outcome again = fodp(kSmall + "--out record");
+  const Outcome again = fodp(kSmallAudit + "--out record");
   EXPECT_EQ(again.status, 2);
   EXPECT_THAT(again.err, AllOf(HasSubstr("--out"), HasSubstr("audit.json")));
 }
@@ -47,7 +47,7 @@ TEST_F(AuditCommand, ReportsTheVerdictAndKeepsItForTheRecord) {
 TEST_F(AuditCommand, RefusesWhatItHasNoUseFor) {
   for (const char* words : {"--resume nowhere", "--dry-run", "--save w.pt", "--spent nowhere", "--self-test", "--noise-multiplier 0",
                             "--canaries 1", "--confidence 1", "--out /proc/nowhere"}) {
-    const Outcome refused = fodp(kSmall + words);
+    const Outcome refused = fodp(kSmallAudit + words);
     EXPECT_EQ(refused.status, 2) << words << refused.err;
     EXPECT_EQ(refused.out, "") << words;
   }

@@ -9,7 +9,7 @@ namespace {
 
 using namespace fodp::testing;
 
-const DataFormat& format() { return find_data_source("mnist").format; }
+const DataFormat& mnist_format() { return find_data_source("mnist").format; }
 
 class Idx : public ::testing::Test {
  protected:
@@ -17,8 +17,8 @@ class Idx : public ::testing::Test {
     write_bytes(images, idx_images(3, pixels));
     write_bytes(labels, idx_labels(3, {7, 0, 9}));
   }
-  Examples read() const { return read_idx(format(), {images, labels}); }
-  std::int64_t count() const { return count_idx(format(), {images, labels}); }
+  Examples read() const { return read_idx(mnist_format(), {images, labels}); }
+  std::int64_t count() const { return count_idx(mnist_format(), {images, labels}); }
   std::string error() const {
     return input_error([&] { read(); });
   }
@@ -207,11 +207,11 @@ TEST_F(Idx, CountingRefusesWhatReadingRefusesInHeadersAndLengths) {
 TEST_F(Idx, TheDigestGetsImagesThenLabelsUnpacked) {
   const std::string expected = sha256_text(idx_images(3, pixels) + idx_labels(3, {7, 0, 9}));
   Sha256 plain, packed;
-  read_idx(format(), {images, labels}, &plain);
+  read_idx(mnist_format(), {images, labels}, &plain);
   EXPECT_EQ(plain.text(), expected);
   images = folder / "images.gz";
   write_bytes(images, gzip(idx_images(3, pixels)));
-  read_idx(format(), {images, labels}, &packed);
+  read_idx(mnist_format(), {images, labels}, &packed);
   EXPECT_EQ(packed.text(), expected);
 }
 

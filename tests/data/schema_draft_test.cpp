@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-std::filesystem::path write(const std::string& text) {
+std::filesystem::path write_draft(const std::string& text) {
   static const testing::TemporaryFolder folder;
   const std::filesystem::path file = folder / "draft_test.csv";
   std::ofstream(file, std::ios::binary) << text;
@@ -33,7 +33,7 @@ TEST(SchemaDraft, KnowsTheKindsOfColumns) {
   for (std::size_t at = 0; at < text.size(); ++at) quoted += text[at];
   for (std::size_t at = quoted.find("a \"b\""); at != quoted.npos; at = quoted.find("a \"b\"", at + 9))
     quoted.replace(at, 5, "\"a \"\"b\"\"\"");
-  const std::filesystem::path file = write(quoted);
+  const std::filesystem::path file = write_draft(quoted);
   const std::string draft = draft_schema(file);
   const Schema schema = schema_from_toml(draft, "draft");
   EXPECT_EQ(schema.csv.separator, ';');
@@ -56,7 +56,7 @@ TEST(SchemaDraft, KnowsTheKindsOfColumns) {
 }
 
 TEST(SchemaDraft, TablesWithoutAHeaderAndWithACommentAreRead) {
-  const Schema schema = schema_from_toml(draft_schema(write("|note\n1, a, 5\n2, b, 6\n3, a, 7\n")), "draft");
+  const Schema schema = schema_from_toml(draft_schema(write_draft("|note\n1, a, 5\n2, b, 6\n3, a, 7\n")), "draft");
   EXPECT_FALSE(schema.header);
   EXPECT_EQ(schema.csv.comment, "|");
   EXPECT_EQ(schema.columns[1].kind, ColumnKind::category);
@@ -64,16 +64,16 @@ TEST(SchemaDraft, TablesWithoutAHeaderAndWithACommentAreRead) {
 }
 
 TEST(SchemaDraft, WhatIsNoTableIsRefused) {
-  EXPECT_THAT([] { draft_schema(write("a,b\n1,2\n3\n")); }, ThrowsMessage<InputError>(HasSubstr("line 3: 1 fields")));
-  EXPECT_THROW(draft_schema(write(std::string(100, '\0'))), InputError);
-  EXPECT_THROW(draft_schema(write("a,b\n")), InputError);
-  EXPECT_THAT([] { draft_schema(write("a,a,b\n1,2,x\n")); }, ThrowsMessage<InputError>(HasSubstr("two columns are called 'a'")));
+  EXPECT_THAT([] { draft_schema(write_draft("a,b\n1,2\n3\n")); }, ThrowsMessage<InputError>(HasSubstr("line 3: 1 fields")));
+  EXPECT_THROW(draft_schema(write_draft(std::string(100, '\0'))), InputError);
+  EXPECT_THROW(draft_schema(write_draft("a,b\n")), InputError);
+  EXPECT_THAT([] { draft_schema(write_draft("a,a,b\n1,2,x\n")); }, ThrowsMessage<InputError>(HasSubstr("two columns are called 'a'")));
 }
 
 TEST(SchemaDraft, ALabelOfManyTextsIsLeftToTheUser) {
   std::string text = "x,y\n";
   for (int i = 0; i < 150; ++i) text += fmt::format("{},text{}\n", i, i);
-  EXPECT_THAT(draft_schema(write(text)), HasSubstr("kind = \"label\"    # more than 100 different texts"));
+  EXPECT_THAT(draft_schema(write_draft(text)), HasSubstr("kind = \"label\"    # more than 100 different texts"));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using namespace fodp::testing;
 
-const DataFormat& format() { return find_data_source("svhn").format; }
+const DataFormat& svhn_format() { return find_data_source("svhn").format; }
 
 // One array of a .mat file, as libmatio takes it.
 template <class Value>
@@ -48,8 +48,8 @@ class Svhn : public ::testing::Test {
   static Array<std::uint8_t> labels(Bytes values) { return {"y", MAT_C_UINT8, MAT_T_UINT8, {values.size(), 1}, values}; }
   static Array<double> double_labels(std::vector<double> values) { return {"y", MAT_C_DOUBLE, MAT_T_DOUBLE, {values.size(), 1}, values}; }
 
-  Examples read() const { return read_svhn(format(), {file}); }
-  std::int64_t count() const { return count_svhn(format(), {file}); }
+  Examples read() const { return read_svhn(svhn_format(), {file}); }
+  std::int64_t count() const { return count_svhn(svhn_format(), {file}); }
   std::string error() const {
     return input_error([&] { read(); });
   }
@@ -276,7 +276,7 @@ TEST_F(Svhn, DamagedFilesAreCountedOrRefusedNeverMoreAndNothingIsPrinted) {
 TEST_F(Svhn, TheDigestGetsTheFileAsItIs) {
   write(images(2), labels({10, 3}));
   Sha256 contents;
-  read_svhn(format(), {file}, &contents);
+  read_svhn(svhn_format(), {file}, &contents);
   EXPECT_EQ(contents.text(), sha256_text(read_bytes(file)));
 }
 

@@ -47,7 +47,7 @@ values = ["<=50K", ">50K"]
 trim = "."
 )";
 
-std::filesystem::path write(const std::string& text, const std::string& name = "table_test.csv") {
+std::filesystem::path write_table(const std::string& text, const std::string& name = "table_test.csv") {
   static const testing::TemporaryFolder folder;
   const std::filesystem::path file = folder / name;
   std::ofstream(file, std::ios::binary) << text;
@@ -56,7 +56,7 @@ std::filesystem::path write(const std::string& text, const std::string& name = "
 
 TableRows read(const std::string& schema, const std::string& text, TableUse use = TableUse::train) {
   TableRows rows(schema_from_toml(schema, "own.toml"));
-  rows.add_file(write(text), use);
+  rows.add_file(write_table(text), use);
   return rows;
 }
 
@@ -110,8 +110,8 @@ TEST(Table, UnitsAreNumberedByTheirFirstRowAcrossFiles) {
       schema_from_toml("privacy-unit = \"who\"\n[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 1\n[columns.who]\nkind = "
                        "\"ignore\"\n[columns.y]\nkind = \"label\"\nvalues = [0, 1]\n",
                        "own.toml"));
-  rows.add_file(write("x,who,y\n0,ann,0\n0,bob,1\n1,ann,1\n"), TableUse::train);
-  rows.add_file(write("who,x,y\ncleo,0,0\nbob,0,1\n"), TableUse::train);
+  rows.add_file(write_table("x,who,y\n0,ann,0\n0,bob,1\n1,ann,1\n"), TableUse::train);
+  rows.add_file(write_table("who,x,y\ncleo,0,0\nbob,0,1\n"), TableUse::train);
   EXPECT_THAT(rows.unit_of_row(), ElementsAre(0, 1, 0, 2, 1));
 }
 
@@ -144,9 +144,9 @@ TEST(Table, MoreRowsThanMemoryAreRefused) {
   const Schema schema =
       schema_from_toml("[columns.x]\nkind = \"number\"\nlow = 0\nhigh = 1\n[columns.y]\nkind = \"label\"\nvalues = [0, 1]\n", "own.toml");
   TableRows small(schema, 1e6), large(schema, 1e7);
-  EXPECT_THAT([&] { small.add_file(write(text), TableUse::train); },
+  EXPECT_THAT([&] { small.add_file(write_table(text), TableUse::train); },
               ThrowsMessage<InputError>(HasSubstr("table_test.csv: its rows take more memory than there is")));
-  EXPECT_NO_THROW(large.add_file(write(text), TableUse::train));
+  EXPECT_NO_THROW(large.add_file(write_table(text), TableUse::train));
   EXPECT_GT(memory_of_this_machine(), 1e8);
 }
 

@@ -28,13 +28,13 @@ void expect_agreement(torch::nn::Sequential ours, torch::nn::Sequential theirs, 
       inputs, 3e-4);
 }
 
-struct Draw {
+struct DrawnInput {
   std::mt19937 engine{9};
   std::int64_t operator()(int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine); }
 };
 
 TEST(LayerNorm, ClippedSumAndNormsEqualAutogradOneByOne) {
-  Draw pick;
+  DrawnInput pick;
   for (int i = 0; i < 12; ++i) {
     torch::manual_seed(i);
     const std::int64_t rows = i < 2 ? i : pick(2, 9), in = pick(2, 8), width = pick(2, 9), positions = pick(1, 5);
@@ -54,7 +54,7 @@ TEST(LayerNorm, OverSeveralDimensions) {
 }
 
 TEST(GroupNorm, ClippedSumAndNormsEqualAutogradOneByOne) {
-  Draw pick;
+  DrawnInput pick;
   for (int i = 0; i < 12; ++i) {
     torch::manual_seed(i);
     const std::int64_t rows = i < 2 ? i : pick(2, 9), groups = pick(1, 3), channels = groups * pick(1, 4);
@@ -74,7 +74,7 @@ struct ReferenceRmsNorm : torch::nn::Module {
 };
 
 TEST(RMSNorm, ClippedSumAndNormsEqualAutogradOneByOne) {
-  Draw pick;
+  DrawnInput pick;
   for (int i = 0; i < 8; ++i) {
     torch::manual_seed(i);
     const std::int64_t rows = i < 2 ? i : pick(2, 9), in = pick(2, 8), width = pick(2, 9), positions = pick(1, 5);

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::string refusal(const std::function<void()>& body) {
+std::string refusal_of(const std::function<void()>& body) {
   try {
     body();
   } catch (const PrivacyError& error) {
@@ -41,12 +41,13 @@ TEST(CheckModel, AcceptsOurLayersAndWhatHasNoParameters) {
 
 TEST(CheckModel, RefusesBatchNormByNameWithWhatToUse) {
   torch::nn::Sequential model(nn::Linear(3, 4), torch::nn::BatchNorm1d(4));
-  EXPECT_THAT(refusal([&] { check_model(*model); }), AllOf(HasSubstr("'1'"), HasSubstr("BatchNorm1d"), HasSubstr("fodp::nn::GroupNorm")));
+  EXPECT_THAT(refusal_of([&] { check_model(*model); }),
+              AllOf(HasSubstr("'1'"), HasSubstr("BatchNorm1d"), HasSubstr("fodp::nn::GroupNorm")));
 }
 
 TEST(CheckModel, RefusesBatchNormWithoutParametersToo) {
   torch::nn::Sequential model(nn::Linear(3, 4), torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(4).affine(false)));
-  EXPECT_THAT(refusal([&] { check_model(*model); }), HasSubstr("BatchNorm1d"));
+  EXPECT_THAT(refusal_of([&] { check_model(*model); }), HasSubstr("BatchNorm1d"));
 }
 
 TEST(CheckModel, AllowsFrozenBatchNormInEvalMode) {
@@ -58,7 +59,7 @@ TEST(CheckModel, AllowsFrozenBatchNormInEvalMode) {
 
 TEST(CheckModel, RefusesATorchLayerByNameWithOurs) {
   torch::nn::Sequential model(nn::Linear(3, 4), torch::nn::Linear(4, 2));
-  EXPECT_THAT(refusal([&] { check_model(*model); }), AllOf(HasSubstr("'1'"), HasSubstr("weight"), HasSubstr("fodp::nn::Linear")));
+  EXPECT_THAT(refusal_of([&] { check_model(*model); }), AllOf(HasSubstr("'1'"), HasSubstr("weight"), HasSubstr("fodp::nn::Linear")));
 }
 
 struct RawParameter : torch::nn::Module {
@@ -69,7 +70,7 @@ struct RawParameter : torch::nn::Module {
 
 TEST(CheckModel, RefusesAParameterOfTheUsersOwnModule) {
   const auto model = std::make_shared<RawParameter>();
-  EXPECT_THAT(refusal([&] { check_model(*model); }), AllOf(HasSubstr("'scale'"), HasSubstr("the model itself")));
+  EXPECT_THAT(refusal_of([&] { check_model(*model); }), AllOf(HasSubstr("'scale'"), HasSubstr("the model itself")));
 }
 
 // Each on a line of its own, with its remedy; what FlatParameters would refuse, too.
@@ -77,7 +78,7 @@ TEST(CheckModel, ListsEveryProblemWithItsRemedy) {
   nn::Linear of_doubles(2, 1);
   of_doubles->to(at::kDouble);
   torch::nn::Sequential model(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), nn::Linear(4, 2), RawParameter(), of_doubles);
-  const std::string text = refusal([&] { check_model(*model); });
+  const std::string text = refusal_of([&] { check_model(*model); });
   EXPECT_THAT(text, StartsWith("the model cannot be trained privately, for 5 reasons:\n"));
   std::vector<std::string> lines;
   for (std::istringstream in(text); std::getline(in, lines.emplace_back());) {
@@ -91,7 +92,7 @@ TEST(CheckModel, ListsEveryProblemWithItsRemedy) {
 
 TEST(CheckModel, OneProblemIsOneLine) {
   torch::nn::Sequential model(nn::Linear(3, 4), torch::nn::BatchNorm1d(4));
-  EXPECT_THAT(refusal([&] { check_model(*model); }),
+  EXPECT_THAT(refusal_of([&] { check_model(*model); }),
               AllOf(StartsWith("layer '1' (torch::nn::BatchNorm1dImpl) cannot be trained privately: it mixes"), Not(HasSubstr("\n"))));
 }
 
@@ -99,7 +100,7 @@ TEST(CheckModel, OneProblemIsOneLine) {
 std::string clipping(torch::nn::Module& model, const RowLosses& losses) {
   FlatParameters flat(model);
   const testing::TestClipper clipper(model, flat, losses, {}, 128);
-  return refusal([&] {
+  return refusal_of([&] {
     clipper.clipped_sum({{0, 1, 2}}, 1, [](std::span<const std::int64_t> rows) {
       return Batch{at::ones({static_cast<std::int64_t>(rows.size()), 3}), at::Tensor()};
     });
@@ -186,7 +187,7 @@ TEST(Tape, BatchNormPutIntoTrainingModeLaterIsRefused) {
   };
   EXPECT_NO_THROW(sum());
   model->train();
-  EXPECT_THAT(refusal(sum), HasSubstr("BatchNorm1d"));
+  EXPECT_THAT(refusal_of(sum), HasSubstr("BatchNorm1d"));
 }
 
 struct Remembers : torch::nn::Module {

@@ -27,7 +27,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kSchema[] = R"(
+constexpr char kTypedSchema[] = R"(
 missing = "?"
 [columns.age]
 kind = "number"
@@ -131,7 +131,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> kTexts = {
 };
 
 TEST_F(Exported, EveryKindOfColumnBecomesTheSameInputsBitForBit) {
-  torch::jit::Module module = exported(std::string(kSchema) + kClasses);
+  torch::jit::Module module = exported(std::string(kTypedSchema) + kClasses);
   const TableRows table = rows(kRows);
   const at::Tensor expected = table.gather(std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}).inputs;
   const at::Tensor got = module.get_method("inputs")({columns(kTexts)}).toTensor();
@@ -144,7 +144,7 @@ TEST_F(Exported, EveryKindOfColumnBecomesTheSameInputsBitForBit) {
 }
 
 TEST_F(Exported, ANumberIsInTheUnitsOfTheTable) {
-  torch::jit::Module module = exported(std::string(kSchema) + kNumber, ModelKind::linear);
+  torch::jit::Module module = exported(std::string(kTypedSchema) + kNumber, ModelKind::linear);
   const at::Tensor inputs = rows(kRows).gather(std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}).inputs;
   const at::Tensor outputs = module.forward({columns(kTexts)}).toTensor(), scaled = model_.forward(inputs).reshape({-1});
   ASSERT_EQ(outputs.numel(), 6);
@@ -154,7 +154,7 @@ TEST_F(Exported, ANumberIsInTheUnitsOfTheTable) {
 
 // Label, unit and ignored columns may be there; anything else is refused, with its row and column.
 TEST_F(Exported, RefusesWhatAFileToPredictMayNotHave) {
-  torch::jit::Module module = exported(std::string(kSchema) + kClasses);
+  torch::jit::Module module = exported(std::string(kTypedSchema) + kClasses);
   const auto with = [&](const std::string& name, std::vector<std::string> values) {
     auto texts = kTexts;
     std::erase_if(texts, [&](const auto& item) { return item.first == name; });
@@ -217,7 +217,7 @@ TEST_F(Exported, DatesAreReadAsStrptimeReadsThem) {
                          "-2001-02-03",
                          "2001-+2-03",
                          "1970-01-01"};
-  const Schema any = schema_from_toml(std::string(kSchema) + kClasses, "own.toml");
+  const Schema any = schema_from_toml(std::string(kTypedSchema) + kClasses, "own.toml");
   int dates = 0;
   for (const char* format : formats) {
     Schema schema = any;
@@ -248,8 +248,9 @@ TEST_F(Exported, AFormatOfDatesThatItCannotReadIsRefusedBeforehand) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("column 'd' has dates of the format %Y-%j"), HasSubstr("%F")));
   }
-  EXPECT_THROW(check_can_export({{"kind", "table"}, {"schema", std::string(kSchema) + kClasses}}, folder_ / "model.pt"), InputError);
-  EXPECT_THROW(check_can_export({{"kind", "table"}, {"schema", std::string(kSchema) + kClasses}}, folder_ / "no/model.ts"), InputError);
+  EXPECT_THROW(check_can_export({{"kind", "table"}, {"schema", std::string(kTypedSchema) + kClasses}}, folder_ / "model.pt"), InputError);
+  EXPECT_THROW(check_can_export({{"kind", "table"}, {"schema", std::string(kTypedSchema) + kClasses}}, folder_ / "no/model.ts"),
+               InputError);
   EXPECT_THROW(check_can_export({{"kind", "sounds"}, {"shape", {3}}}, folder_ / "model.ts"), InputError);
 }
 
