@@ -144,7 +144,7 @@ void Flags::read_config(const std::string& file) {
     }
     if (displaced(key) || (filled && changed)) continue;
     setter->second(text, where);
-    if (!config.is_record) given_.insert(key);
+    (config.is_record ? recorded_ : given_).insert(key);
   }
 }
 

@@ -52,6 +52,8 @@ class Flags {
   bool quiet() const { return quiet_; }
   bool given(std::string_view name) const { return given_.contains(std::string(name)); }  // by flag or config file
   const std::set<std::string, std::less<>>& given() const { return given_; }
+  // As given(), or by the record of a run that is repeated.
+  bool set(std::string_view name) const { return given(name) || recorded_.contains(std::string(name)); }
 
  private:
   using Set = std::function<void(std::string_view text, std::string_view where)>;
@@ -69,7 +71,7 @@ class Flags {
   std::map<std::string, Set, std::less<>> setters_;
   std::map<std::string, std::string, std::less<>> texts_;  // CLI11 writes here
   std::map<std::string, bool, std::less<>> switches_;
-  std::set<std::string, std::less<>> given_, repeatable_;
+  std::set<std::string, std::less<>> given_, recorded_, repeatable_;
 };
 
 }  // namespace fodp::app

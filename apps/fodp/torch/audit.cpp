@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "command.h"
+#include "feature_progress.h"
 #include "fodp/audit/faults.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/fields_json.h"
@@ -138,12 +139,13 @@ int audit(const Words& words) {
   if (!line.flags.parse(words)) return 0;
   if (line.self.self_test) return self_test(line.flags);
   check_options(line);
+  line.fill_feature_defaults();
   const std::optional<std::string>& out = line.options.run.out;
   if (out) check_can_make_run(*out, kFiles);
   // All that can be wrong with the options, before any row is read.
   if (const std::optional<DataSizes> sizes = sizes_before_reading(line.options.data)) make_plan(line.options, *sizes);
 
-  const RunData data = load_data(line.options.data);
+  const RunData data = load_with_features(line.options.data, feature_work(line.flags.quiet(), line.options.speed.threads));
   const Plan plan = make_plan(line.options, data.sizes());
   Model model = initial_model(line.options, data.about);
   const Objective& objective = objective_for(data.about.target);

@@ -1,11 +1,10 @@
 // fodp evaluate: how well a trained run predicts rows that are public.
 #include <algorithm>
-#include <numeric>
 
-#include <ATen/ops/cat.h>
 #include <fmt/core.h>
 
 #include "command.h"
+#include "feature_progress.h"
 #include "flags.h"
 #include "fodp/base/check.h"
 #include "fodp/base/fields_json.h"
@@ -64,18 +63,6 @@ std::string class_text(const ClassMetrics& metrics, const std::vector<std::strin
   return text + "\n";
 }
 
-// A few at a time: only their targets are kept.
-at::Tensor all_targets(const Rows& rows) {
-  constexpr std::int64_t kAtOnce = 256;
-  std::vector<at::Tensor> parts;
-  for (std::int64_t begin = 0; begin < rows.count(); begin += kAtOnce) {
-    std::vector<std::int64_t> some(static_cast<std::size_t>(std::min(kAtOnce, rows.count() - begin)));
-    std::iota(some.begin(), some.end(), begin);
-    parts.push_back(rows.gather(some).targets);
-  }
-  return at::cat(parts);
-}
-
 }  // namespace
 
 int evaluate(const Words& words) {
@@ -89,13 +76,13 @@ int evaluate(const Words& words) {
   check_input(!options.run.empty(), "--run is missing: the directory of a trained run");
   check_input(!options.data.empty(), "--data is missing: the file or folder with public rows");
   const TrainedRun run = read_trained_run(options.run);
-  const NewRows read = run.read({.data = options.data, .labels = options.labels, .with_labels = true});
+  const FeatureWork work = feature_work(flags.quiet(), std::nullopt);
+  const NewRows read = run.read({.data = options.data, .labels = options.labels, .with_labels = true}, work);
   if (!read.fingerprint.empty() && read.fingerprint == run.data_fingerprint)
     note(fmt::format("fodp: warning: {} is what the run was trained on: these numbers protect nobody in it, and flatter the model\n",
                      options.data));
   const Rows& rows = *read.rows;
-  const std::vector<double> predicted = predictions_of(run, rows);
-  const at::Tensor targets = all_targets(rows);
+  const auto [predicted, targets] = predictions_of(run, rows);
   const std::string note_text = "The rows are taken as public: these numbers have no noise.\n";
   if (run.is_regression()) {
     std::vector<double> labels;

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "command.h"
+#include "feature_progress.h"
 #include "flags.h"
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
@@ -62,9 +63,10 @@ int predict(const Words& words) {
   check_input(!options.run.empty(), "--run is missing: the directory of a trained run");
   check_input(!options.data.empty(), "--data is missing: the file or folder with the rows to predict");
   const TrainedRun run = read_trained_run(options.run);
-  const NewRows rows = run.read({.data = options.data});
+  const FeatureWork work = feature_work(flags.quiet(), std::nullopt);
+  const NewRows rows = run.read({.data = options.data}, work);
   const std::int64_t count = rows.rows->count();
-  const std::string text = csv_of(run, rows, predictions_of(run, *rows.rows));
+  const std::string text = csv_of(run, rows, predictions_of(run, *rows.rows).values);
   if (options.out) write_file_atomically(*options.out, text, "predictions");
   if (flags.json())
     return print_json({{"rows", count}, {"out", options.out ? nlohmann::ordered_json(*options.out) : nlohmann::ordered_json()}}), 0;

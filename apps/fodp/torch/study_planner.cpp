@@ -17,8 +17,8 @@ constexpr const char* kSeeds[] = {"init-seed", "insecure-seed"};
 
 // Where a run is kept and how fast it is decide nothing.
 bool decides(const std::string& name) {
-  static const std::set<std::string> not_these = {"out",     "save",    "export",   "resume",  "checkpoint_every",
-                                                  "dry_run", "threads", "data_dir", "derived", "filled"};
+  static const std::set<std::string> not_these = {
+      "out", "save", "export", "resume", "checkpoint_every", "feature_cache", "dry_run", "threads", "data_dir", "derived", "filled"};
   return !not_these.contains(name);
 }
 
@@ -117,6 +117,7 @@ PlannedRun StudyPlanner::plan(const Study& study, const StudyRun& run, bool dry_
   if (found == planned_.end()) try {
       TrainFlags line("train", "", "");
       line.flags.parse(words_of(without_seeds, {}));
+      line.fill_feature_defaults(/*tell=*/false);
       line.options.data.data_dir = folder_of(line.options.data.data);
       const Plan plan = make_plan(line.options, announced_sizes(line.options.data));
       PlannedRun planned{.run = run, .config = config_json(plan)};

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "command.h"
+#include "feature_progress.h"
 #include "flags.h"
 #include "fodp/training/export.h"
 #include "fodp/training/model_file.h"
@@ -78,7 +79,7 @@ Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& direct
 
 int print_dry_run(const Plan& plan, const Flags& flags) {
   print_warnings(plan, flags);
-  const Objective& objective = objective_for(describe_data(plan.options().data).target);
+  const Objective& objective = objective_for(describe_with_features(plan.options().data).target);
   if (flags.json()) return print_json(summary_json(plan, nullptr, objective, identity_now({}))), 0;
   if (!flags.quiet()) print_plan(plan);
   print_text(privacy_statement(plan));
@@ -190,6 +191,7 @@ void draw_test_seed(TrainOptions& options) {
 
 int train(CommandLine& line, bool resume) {
   draw_test_seed(line.options);
+  line.fill_feature_defaults();
   const TrainOptions& options = line.options;
   const Flags& flags = line.flags;
   const std::string asked = options.method;
@@ -209,9 +211,9 @@ int train(CommandLine& line, bool resume) {
   if (options.run.dry_run) return print_dry_run(*plan, flags);
   if (options.run.out && !resume) check_can_make_run(*options.run.out);
   if (options.run.save) check_can_write(*options.run.save);
-  if (options.run.export_to) check_can_export(describe_data(options.data).inputs, *options.run.export_to);
+  if (options.run.export_to) check_can_export(describe_with_features(options.data).inputs, *options.run.export_to);
 
-  const RunData data = load_data(options.data, reading_progress(flags.quiet()));
+  const RunData data = load_with_features(options.data, feature_work(flags.quiet(), options.speed.threads));
   const bool planned = plan.has_value();
   if (!plan || data.sizes().train != plan->sizes().train || data.sizes().test != plan->sizes().test)
     plan.emplace(make_plan(options, data.sizes()));

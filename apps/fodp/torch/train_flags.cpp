@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "alternatives.h"
+#include "command.h"
 #include "fodp/data/own_data.h"
+#include "fodp/training/feature_defaults.h"
 #include "fodp/training/stages.h"
 
 namespace fodp::app {
@@ -47,6 +51,15 @@ void hide_other_kinds(Flags& flags, const DataKind* asked) {
 void TrainFlags::show_options_of(const std::vector<std::string>& words) {
   const bool help = std::ranges::any_of(words, [](const std::string& word) { return word == "--help" || word == "-h"; });
   if (help) hide_other_kinds(flags, kind_asked_for(words));
+}
+
+void TrainFlags::fill_feature_defaults(bool tell) {
+  const std::vector<std::string> filled =
+      fodp::fill_feature_defaults(options, [this](std::string_view option) { return flags.set(option); });
+  if (filled.empty() || !tell || flags.quiet()) return;
+  std::string list;
+  for (const std::string& one : filled) list += (list.empty() ? "--" : " --") + one;
+  note(fmt::format("fodp: for a linear model on features, where nothing else was asked for: {}\n", list));
 }
 
 TrainFlags::TrainFlags(std::string command, std::string about, std::string example)

@@ -14,6 +14,9 @@ struct TrainFlags {
   // Leaves out of the help what is for kinds of data that these words do not ask for.
   void show_options_of(const std::vector<std::string>& words);
 
+  // What a linear model on features takes where the words leave it open (training/feature_defaults.h).
+  void fill_feature_defaults(bool tell = true);
+
   TrainOptions options;
   Flags flags;
 };

@@ -38,6 +38,7 @@ class ByteRows : public Rows {
   std::vector<RowShape> inputs() const override { return {{shape_, at::kFloat}}; }
   Target target() const override { return targets_.target(); }
   Batch gather(std::span<const std::int64_t> rows) const override;
+  std::span<const std::uint8_t> bytes() const override { return bytes_; }
 
  private:
   std::vector<std::int64_t> shape_;

@@ -15,6 +15,7 @@
 #include "fodp/base/file_names.h"
 #include "fodp/base/number_list.h"
 #include "fodp/base/sha256.h"
+#include "fodp/data/feature_size.h"
 #include "fodp/data/rows.h"
 
 namespace fodp {
@@ -44,6 +45,7 @@ class Examples : public Rows {
   std::vector<RowShape> inputs() const override;
   Target target() const override;
   Batch gather(std::span<const std::int64_t> rows) const override { return {inputs(rows), targets(rows)}; }
+  std::span<const std::uint8_t> bytes() const override { return pixels_; }
 
   // The normalised inputs, float32 [rows, channels, height, width], and labels, int64 [rows], of these examples in this order. InputError
   // for a row that does not exist.
@@ -109,6 +111,11 @@ struct DataOptions {
   std::optional<double> target_low, target_high;
   std::optional<NumberList> mean, std;
 
+  // What stands for an image (features/feature_data.h).
+  std::string features = "none";
+  FeatureSize feature_size = FeatureSize::standard;
+  std::optional<std::string> feature_cache;
+
   static auto fields() {
     return std::tuple{
         field("data", &DataOptions::data,
@@ -148,6 +155,14 @@ struct DataOptions {
               "hold the last so many training examples out of training and test on them, without noise, in place of the test set: for "
               "choosing options on public data, NOT PRIVATE",
               at_least(1)),
+        field(
+            "features", &DataOptions::features,
+            "what the model gets of an image: none: its pixels; patches: features that were learnt from computer-drawn images, which cost "
+            "no privacy (docs/features.md)"),
+        field("feature-size", &DataOptions::feature_size, "small, standard or large: more features are more accurate, and take longer"),
+        field("feature-cache", &DataOptions::feature_cache,
+              "folder where features are kept for the next run; those of private images are as private as these", {},
+              "~/.cache/fodp/features"),
     };
   }
 };

@@ -31,6 +31,7 @@ struct DataDescription {
   std::string unit = "row";  // whom the guarantee is for: each row, or the column that says whose row it is
   std::int64_t rows_per_unit = 1;
   bool test_is_public = true;
+  bool unit_norm = false;  // the inputs of a row are features of norm 1 (features/feature_data.h)
 };
 
 struct RunData {

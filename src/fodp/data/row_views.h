@@ -19,6 +19,9 @@ class SomeRows : public Rows {
   Target target() const override { return all_->target(); }
   Batch gather(std::span<const std::int64_t> rows) const override;
 
+  const std::shared_ptr<const Rows>& all() const { return all_; }
+  const std::vector<std::int64_t>& which() const { return which_; }
+
  private:
   std::shared_ptr<const Rows> all_;
   std::vector<std::int64_t> which_;

@@ -83,6 +83,9 @@ class Rows {
   // Whether what stands for a row is drawn anew for each lot, as one row of a unit is; and these rows as drawn by the lot's words.
   virtual bool draws() const { return false; }
   virtual Batch gather_drawn(std::span<const std::int64_t> rows, const RowWords& /*words*/) const { return gather(rows); }
+
+  // The bytes that the inputs are made of, row after row, where rows are kept as bytes, as images are; nothing elsewhere.
+  virtual std::span<const std::uint8_t> bytes() const { return {}; }
 };
 
 // Rows of tensors that are in memory already. It shares their storage: nothing may write to them while it is in use.

@@ -1,4 +1,5 @@
-// mlp: Flatten, Linear, activation, ..., Linear. linear: Flatten, Linear.
+// mlp: Flatten, Linear, activation, ..., Linear. linear: Flatten, Linear; on features of norm 1 without a bias, and from zero.
+#include <ATen/core/grad_mode.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
@@ -13,7 +14,15 @@ constexpr double kMostParameters = 0x1p30;  // a run holds some ten numbers for 
 Model make_linear(const ModelOptions& options, const InputShape& shape) {
   ModelOptions no_hidden = options;
   no_hidden.hidden.clear();
-  return make_mlp(no_hidden, shape);
+  if (!shape.unit_norm) return make_mlp(no_hidden, shape);
+  torch::nn::Sequential layers{torch::nn::Flatten(torch::nn::FlattenOptions().start_dim(-1))};
+  nn::Linear linear(torch::nn::LinearOptions(shape.width, shape.classes).bias(false));
+  {
+    const at::NoGradGuard constant;
+    linear->weight.zero_();
+  }
+  layers->push_back(linear);
+  return {.module = layers.ptr(), .forward = [layers](const at::Tensor& input) mutable { return layers->forward(input); }};
 }
 
 Model make_mlp(const ModelOptions& options, const InputShape& shape) {

@@ -52,7 +52,8 @@ struct ModelOptions {
 
 struct InputShape {
   std::int64_t channels, height, width, classes;
-  bool is_list = false;  // a row is a list of `width` numbers, not an image
+  bool is_list = false;    // a row is a list of `width` numbers, not an image
+  bool unit_norm = false;  // and these have norm 1: a linear model of them has no bias and starts at zero
 
   // Of rows with inputs of this shape, [numbers] or [channels, height, width]. InputError for any other.
   static InputShape of(std::span<const std::int64_t> row, std::int64_t outputs);

@@ -54,6 +54,9 @@ bool is_table(const nlohmann::ordered_json& inputs) { return inputs.value("kind"
 
 // Inputs that are numbers already: images, or tensors.
 void check_is_array(const nlohmann::ordered_json& inputs) {
+  check_input(!inputs.contains("features"),
+              "`export`: a model of features cannot be exported, since whoever serves it would have to compute "
+              "the features: use fodp predict");
   const auto count = [&](const char* key) { return inputs.contains(key) ? inputs.at(key).size() : 0; };
   const std::size_t dimensions = count("shape");
   const bool known = inputs.contains("divide_by") && count("mean") >= 1 && count("mean") == count("std");

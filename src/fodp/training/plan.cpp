@@ -10,6 +10,7 @@
 #include "fodp/accounting/analytic.h"
 #include "fodp/accounting/calibrate.h"
 #include "fodp/base/check.h"
+#include "fodp/features/feature_data.h"
 #include "fodp/noise/lattice.h"
 #include "fodp/training/model_file.h"
 #include "fodp/training/threads.h"
@@ -363,11 +364,13 @@ bool Plan::derives(std::string_view option) const { return std::ranges::find(der
 std::int64_t Plan::block_rows() const { return std::min(options_.speed.physical_batch, train_examples()); }
 
 InputShape shape_for_model(const DataDescription& about) {
-  return InputShape::of(about.row_shape, about.target.kind == Target::Kind::classes ? about.target.classes : 1);
+  InputShape shape = InputShape::of(about.row_shape, about.target.kind == Target::Kind::classes ? about.target.classes : 1);
+  shape.unit_norm = about.unit_norm;
+  return shape;
 }
 
 Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
-  const DataDescription about = describe_data(options.data);
+  const DataDescription about = describe_with_features(options.data);
   TrainOptions named = options;
   named.data_name = about.name;
   check_class_weights(options.run.class_weights, about.target, about.class_names);

@@ -16,6 +16,7 @@
 #include "fodp/base/fields_json.h"
 #include "fodp/base/sha256.h"
 #include "fodp/base/version.h"
+#include "fodp/features/feature_data.h"
 #include "fodp/training/model_file.h"
 #include "fodp/training/statement.h"
 
@@ -118,6 +119,7 @@ nlohmann::ordered_json summary_json(const Plan& plan, const Result* result, cons
   out["train_examples"] = plan.train_examples();
   out["test_examples"] = plan.sizes().test;
   out["sizes_from"] = enum_name(plan.sizes().from);
+  if (has_features(options.data)) out["features"] = describe_with_features(options.data).inputs["features"];
   out["model"] = plan.model();
   out["model_sha256"] = or_null(identity.model_sha256);
   out["parameters"] = plan.parameters();

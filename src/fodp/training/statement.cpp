@@ -7,6 +7,7 @@
 
 #include "fodp/accounting/group_privacy.h"
 #include "fodp/base/version.h"
+#include "fodp/features/feature_data.h"
 
 namespace fodp {
 namespace {
@@ -123,6 +124,12 @@ std::string test_line(const Plan& plan) {
                           tests.releases, tests.noise, plan.unit()));
 }
 
+std::string feature_line(const Plan& plan) {
+  if (!has_features(plan.options().data)) return "";
+  return line("Inputs", fmt::format("features ({}, {}) of each image by itself, learnt from computer-drawn images alone: they cost nothing",
+                                    plan.options().data.features, enum_name(plan.options().data.feature_size)));
+}
+
 std::string identity_lines(const StatementFacts& facts) {
   std::string text;
   if (!facts.date.empty()) text += line("Date", facts.date);
@@ -174,6 +181,7 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
   for (const std::string& warning : facts.warnings) text += line("Warning", warning);
   text += line("What it covers", "the trained parameters, every release during training, and all that is computed from them");
   text += unit_lines(plan, facts);
+  text += feature_line(plan);
   text += test_line(plan);
   text += earlier_lines(plan);
   text += cost_lines(facts.events);
