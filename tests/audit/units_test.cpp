@@ -1,5 +1,6 @@
 // A person with many rows is one record to every method and every clipping rule: with or without it, a sum moves by at most what is
 // claimed.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -55,9 +56,10 @@ struct Subject {
   Model model;
 };
 
+// The first sum that person 0 is in.
 struct FirstSum : Watcher {
   void pass_on(const SeenSum& seen, ClippedRows&) override {
-    if (!sum) sum = seen;
+    if (!sum && std::ranges::binary_search(seen.rows, 0)) sum = seen;
   }
   std::optional<SeenSum> sum;
 };
@@ -69,7 +71,7 @@ SeenSum first_sum(const PrivateOptions& options, std::int64_t rows_per_unit, boo
   if (!with_loud) rows->remove(0);
   FirstSum watcher;
   WatchedRun run(audited, options, rows, watcher);
-  run.step();
+  while (!watcher.sum) run.step();  // of correlated noise one of two groups has its turn; PrivacyError after the last step
   return *watcher.sum;
 }
 
@@ -81,7 +83,6 @@ double distance(const std::vector<std::int64_t>& a, const std::vector<std::int64
 
 void expect_bounded(const PrivateOptions& options, std::int64_t rows_per_unit) {
   const SeenSum with = first_sum(options, rows_per_unit, true), without = first_sum(options, rows_per_unit, false);
-  EXPECT_THAT(with.rows, ::testing::Contains(0)) << "the person is in the lot";
   ASSERT_EQ(with.sum.lattice.size(), without.sum.lattice.size());
   const double moved = distance(with.sum.lattice, without.sum.lattice, with.sum.grid);
   EXPECT_LE(moved, with.sensitivity * (1 + with.sum.slack));

@@ -196,7 +196,21 @@ TEST(Poisson, ALotIsChargedForAtLeastTheRateItIsDrawnAt) {
   EXPECT_THROW(source.draw(2, {.sample_rate = .5, .charged_rate = .2}), PrivacyError);
 }
 
-// Cyclic sampling: the groups are the slots modulo b, take turns, and lots of one turn of all groups have one ticket.
+// Cyclic sampling by groups of any kind.
+TEST(Poisson, GivenGroupsTakeTurns) {
+  std::vector<std::uint16_t> groups;
+  for (std::uint32_t slot = 0; slot < 1000; ++slot) groups.push_back(static_cast<std::uint16_t>(slot * 2654435761u >> 16) % 3);
+  Source source = sampler(1000, .6, 128);
+  for (std::uint64_t turn = 0; turn < 9; ++turn) {
+    const auto rows = rows_of(source.draw(turn, {.sample_rate = .6, .cycle = 3, .turn = turn, .groups = groups}));
+    for (std::int64_t row : rows) EXPECT_EQ(groups[row], turn % 3);
+    EXPECT_NEAR(rows.size(), 200, 50);  // 5 standard deviations
+  }
+  groups.pop_back();
+  EXPECT_THROW(source.draw(99, {.sample_rate = .6, .cycle = 3, .turn = 0, .groups = groups}), InputError);
+}
+
+// Cyclic sampling: without groups these are the slots modulo b, take turns, and lots of one turn of all groups have one ticket.
 TEST(Poisson, GroupsOfSlotsTakeTurns) {
   Source source = sampler(1000, .6, 128);
   for (std::uint64_t turn = 0; turn < 9; ++turn) {

@@ -1,6 +1,8 @@
 #include "fodp/gradients/row_format.h"
 
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include <ATen/TensorOperators.h>
@@ -137,6 +139,65 @@ TEST(RowsFetchedAlone, RowsThatThrowArePassedOver) {
                    },
                    40, false),
                PrivacyError);
+}
+
+// How often each (row's contents, group) comes, which is all that a run sees of the groups.
+std::map<std::pair<std::int64_t, int>, int> pairs_of(const std::vector<std::int64_t>& contents, bool alike_is_equal) {
+  const Gather gather = [&](Chosen rows) {
+    std::vector<std::int64_t> values;
+    for (const std::int64_t row : rows) values.push_back(contents[row]);
+    return numbers(values);
+  };
+  const std::vector<std::uint16_t> groups = groups_by_contents(gather, std::ssize(contents), 5, alike_is_equal);
+  std::map<std::pair<std::int64_t, int>, int> out;
+  for (std::size_t i = 0; i < contents.size(); ++i) ++out[{contents[i], groups[i]}];
+  return out;
+}
+
+TEST(GroupsByContents, OfOtherRowsDoNotChangeIfOneLeaves) {
+  std::vector<std::int64_t> contents;
+  for (std::int64_t i = 0; i < 600; ++i) contents.push_back(i % 400 < 300 ? i : 7);  // some are alike
+  for (const bool alike_is_equal : {true, false}) {
+    const auto whole = pairs_of(contents, alike_is_equal);
+    for (const std::int64_t leaving : {0, 7, 250, 301, 599}) {
+      auto rest = contents;
+      rest.erase(rest.begin() + leaving);
+      auto changed = whole;
+      for (const auto& [pair, times] : pairs_of(rest, alike_is_equal)) changed[pair] -= times;
+      std::erase_if(changed, [](const auto& item) { return item.second == 0; });
+      ASSERT_EQ(changed.size(), 1u) << leaving;
+      EXPECT_EQ(changed.begin()->second, 1);
+      EXPECT_EQ(changed.begin()->first.first, contents[leaving]);
+    }
+  }
+}
+
+TEST(GroupsByContents, AreAboutAsLargeAsEachOtherWhereRowsDifferOrAreEqual) {
+  for (const std::vector<std::int64_t>& contents : {std::vector<std::int64_t>(1000, 3), [] {
+                                                      std::vector<std::int64_t> all(1000);
+                                                      std::iota(all.begin(), all.end(), 0);
+                                                      return all;
+                                                    }()}) {
+    std::map<int, int> sizes;
+    for (const auto& [pair, times] : pairs_of(contents, true)) sizes[pair.second] += times;
+    ASSERT_EQ(sizes.size(), 5u);
+    for (const auto& [group, size] : sizes) EXPECT_NEAR(size, 200, 65) << group;  // the hash is fixed: no chance
+  }
+}
+
+// A row that cannot be fetched has a group, too, and does not move the others.
+TEST(GroupsByContents, AreThereForRowsThatCannotBeFetched) {
+  const Gather gather = [](Chosen rows) {
+    if (std::ranges::find(rows, 5) != rows.end()) throw InputError("row 5");
+    return numbers(rows);
+  };
+  const auto some = groups_by_contents(gather, 20, 4, true), all = groups_by_contents(numbers, 20, 4, true);
+  for (std::size_t i = 0; i < 20; ++i) {
+    if (i != 5) {
+      EXPECT_EQ(some[i], all[i]) << i;
+    }
+  }
+  EXPECT_LT(some[5], 4);
 }
 
 }  // namespace

@@ -231,6 +231,35 @@ TEST(FetchedRows, ThatChangePlacesAreRefusedUnderCorrelatedNoise) {
   }
 }
 
+// Rows whose gradients are -1 and 1 by turns, in two groups, each of which is summed whole and without noise. Groups by the row's number
+// would have all of one sign, and of the other without the first row.
+TEST(FetchedRows, ARowThatLeavesMovesNoOtherToAnotherTurn) {
+  const auto sums = [](std::int64_t first) {
+    nn::Linear net(torch::nn::LinearOptions(1, 1).bias(false));
+    const RowLosses losses = [&](const at::Tensor& x, const at::Tensor& y) { return net->forward(x).squeeze(1) * y; };
+    const TrainingRows rows{200 - first, [first](Chosen chosen) {
+                              at::Tensor signs = at::ones({std::ssize(chosen)});
+                              for (std::int64_t i = 0; i < std::ssize(chosen); ++i) signs[i] = (chosen[i] + first) % 2 == 0 ? -1 : 1;
+                              return Batch{at::ones({std::ssize(chosen), 1}), signs};
+                            }};
+    PrivateOptions options{
+        .method = "bandmf", .privacy = {.noise_multiplier = 0.0, .sample_rate = .5, .steps = 2}, .update = {.lr = 1.0}, .insecure_seed = 7};
+    options.own.of<BandOptions>().bands = 2;
+    PrivateSteps steps(*net, losses, rows, options);
+    std::vector<double> out;
+    for (int i = 0; i < 2; ++i) {
+      const double before = steps.parameters()[0];
+      steps.step();
+      out.push_back((before - steps.parameters()[0]) * steps.expected_lot());
+    }
+    return out;
+  };
+  const std::vector<double> with = sums(0), without = sums(1);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(with[i], without[i], 1.001) << i;
+  EXPECT_NEAR(with[0] + with[1], 0, .001);
+  EXPECT_NEAR(without[0] + without[1], 1, .001);
+}
+
 // The function may hand out its own memory, which changes under whoever keeps it.
 TEST(FetchedRows, ThatChangeInPlaceAreRefusedUnderCorrelatedNoise) {
   nn::Linear net(2, 1);

@@ -78,7 +78,7 @@ void Canaries::released(const SeenSum& seen) {
 
 void Canaries::settle(const Pending& lot) {
   for (std::int64_t canary = 0; canary < count(); ++canary)
-    if (record(canary) % lot.taken.cycle == lot.taken.group) add_lot(scores_[canary], lot.taken.sample_rate, lot.exponents[canary]);
+    if (lot.taken.group_of(record(canary)) == lot.taken.group) add_lot(scores_[canary], lot.taken.sample_rate, lot.exponents[canary]);
   if (lot.taken.group == 0) lots_.push_back({lot.taken.sample_rate, std::sqrt(lot.squared_signal)});
 }
 

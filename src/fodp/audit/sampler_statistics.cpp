@@ -9,8 +9,6 @@
 namespace fodp {
 namespace {
 
-std::int64_t group_size(std::int64_t records, const LotTaken& lot) { return (records - lot.group + lot.cycle - 1) / lot.cycle; }
-
 std::int64_t common(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
   std::int64_t count = 0;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -66,12 +64,20 @@ double SamplerStatistics::Squares::chance() const {
 
 SamplerStatistics::SamplerStatistics(std::int64_t records) : records_(records), times_(records, 0) {}
 
+void SamplerStatistics::find_places(const LotTaken& lot) {
+  if (!members_.empty() && last_.cycle == lot.cycle && last_.groups == lot.groups) return;
+  places_.clear();
+  members_.assign(static_cast<std::size_t>(lot.cycle), 0);
+  for (std::int64_t i = 0; i < records_; ++i) places_.push_back(members_[lot.group_of(i)]++);
+}
+
 void SamplerStatistics::add(const LotTaken& lot, std::span<const std::int64_t> rows) {
-  const double q = lot.sample_rate, members = static_cast<double>(group_size(records_, lot)), drawn = static_cast<double>(rows.size());
+  find_places(lot);
+  const double q = lot.sample_rate, members = static_cast<double>(members_[lot.group]), drawn = static_cast<double>(rows.size());
   if (expected_.size() < static_cast<std::size_t>(lot.cycle)) expected_.resize(lot.cycle, 0), variance_.resize(lot.cycle, 0);
   ++lots_;
   for (const std::int64_t row : rows) {
-    strangers_ += row % lot.cycle != lot.group;
+    strangers_ += lot.group_of(row) != lot.group;
     ++times_[row];
   }
   expected_[lot.group] += q;
@@ -81,9 +87,9 @@ void SamplerStatistics::add(const LotTaken& lot, std::span<const std::int64_t> r
   sizes_.add(drawn, members, q);
   // Sum over neighbours of (x_i - q)(x_j - q), with x = 1 for records in the lot.
   std::int64_t side_by_side = 0;
-  for (std::size_t i = 1; i < rows.size(); ++i) side_by_side += rows[i] == rows[i - 1] + lot.cycle;
-  const std::int64_t last = lot.group + (group_size(records_, lot) - 1) * lot.cycle;
-  const bool has_first = !rows.empty() && rows.front() == lot.group, has_last = !rows.empty() && rows.back() == last;
+  for (std::size_t i = 1; i < rows.size(); ++i) side_by_side += places_[rows[i]] == places_[rows[i - 1]] + 1;
+  const bool has_first = !rows.empty() && places_[rows.front()] == 0;
+  const bool has_last = !rows.empty() && places_[rows.back()] == members_[lot.group] - 1;
   neighbours_.sum += static_cast<double>(side_by_side) - q * (2 * drawn - has_first - has_last) + (members - 1) * q * q;
   neighbours_.variance += std::max(0.0, members - 1) * q * q * (1 - q) * (1 - q);
   // The same over one record in this lot and in the one before, if it could be in both.
@@ -100,9 +106,8 @@ void SamplerStatistics::add(const LotTaken& lot, std::span<const std::int64_t> r
 // How often each record came.
 SamplerStatistics::Squares SamplerStatistics::records_squares() const {
   Squares squares;
-  const auto groups = static_cast<std::int64_t>(expected_.size());
-  for (std::int64_t i = 0; groups > 0 && i < records_; ++i) {
-    const double expected = expected_[i % groups], variance = variance_[i % groups];
+  for (std::int64_t i = 0; lots_ > 0 && i < records_; ++i) {
+    const double expected = expected_[last_.group_of(i)], variance = variance_[last_.group_of(i)];
     if (!(variance > 0)) continue;
     const double rate = 1 - variance / expected;  // of a binomial number with that mean and variance
     squares.add(times_[i], expected / rate, rate);
@@ -112,9 +117,8 @@ SamplerStatistics::Squares SamplerStatistics::records_squares() const {
 
 double SamplerStatistics::most_often() const {
   double least = 1;
-  const auto groups = static_cast<std::int64_t>(expected_.size());
-  for (std::int64_t i = 0; groups > 0 && i < records_; ++i) {
-    const double far = times_[i] - expected_[i % groups], variance = variance_[i % groups];
+  for (std::int64_t i = 0; lots_ > 0 && i < records_; ++i) {
+    const double far = times_[i] - expected_[last_.group_of(i)], variance = variance_[last_.group_of(i)];
     if (far > 0 && variance > 0) least = std::min(least, bennett(far, variance));
   }
   return std::min(1.0, static_cast<double>(records_) * least);

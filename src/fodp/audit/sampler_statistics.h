@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,11 @@ namespace fodp {
 // How a lot should have been drawn: which records could be in it, and how likely each was.
 struct LotTaken {
   double sample_rate = 1;
-  std::int64_t cycle = 1;  // one of so many groups, every so many-th record
-  std::int64_t group = 0;  // of those
+  std::int64_t cycle = 1;                                         // one of so many groups
+  std::int64_t group = 0;                                         // of those
+  std::shared_ptr<const std::vector<std::uint16_t>> groups = {};  // of each record; its number modulo the cycle if null
+
+  std::int64_t group_of(std::int64_t record) const { return groups ? (*groups)[static_cast<std::size_t>(record)] : record % cycle; }
 };
 
 class SamplerStatistics {
@@ -40,6 +44,7 @@ class SamplerStatistics {
     double chance() const;  // how likely the sum is at least so far from its mean
   };
 
+  void find_places(const LotTaken& lot);
   Squares records_squares() const;
   double most_often() const;  // how likely a record comes as often as the one that came most often, at most
 
@@ -49,6 +54,8 @@ class SamplerStatistics {
   Squares sizes_;
   std::vector<std::int32_t> times_;          // that each record was in a lot
   std::vector<double> expected_, variance_;  // by group, of that
+  std::vector<std::int64_t> places_;         // of each record within its group, in order
+  std::vector<std::int64_t> members_;        // of each group
   std::vector<std::int64_t> last_rows_;
   LotTaken last_;
 };

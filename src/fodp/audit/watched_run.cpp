@@ -143,13 +143,16 @@ std::int64_t WatchedRun::step_taken() const { return std::min(sums_ / plan().met
 
 ClippedSum WatchedRun::clipped_sum(const Lot& lot, const Query& query) {
   rows_->begin_lot();
-  SeenSum seen{.sum = opened(PrivateSteps::clipped_sum(lot, query)), .lot_number = lot.number(), .rows = rows_->fetched()};
+  SeenSum seen;
+  seen.sum = opened(PrivateSteps::clipped_sum(lot, query));
+  seen.lot_number = lot.number();
+  seen.rows = rows_->fetched();
   rows_->end_lot();
   const Draw& draw = seen.sum.draw;
   seen.step = step_taken();
   if (fault_) fault_->sum(seen.sum, static_cast<std::int64_t>(seen.rows.size()), seen.step);
   seen.lot = {drawn_rate_.value_or(draw.sample_rate()), draw.cycle(),
-              static_cast<std::int64_t>(draw.turn() % static_cast<std::uint64_t>(draw.cycle()))};
+              static_cast<std::int64_t>(draw.turn() % static_cast<std::uint64_t>(draw.cycle())), cycle_groups()};
   seen.sensitivity = sensitivity(seen.sum);
   if (!seen.sum.lattice.empty()) {
     const double z = plan().noise().effective(seen.step) * std::sqrt(static_cast<double>(draw.queries()));

@@ -15,6 +15,10 @@ constexpr double kFill = .85;
 // Slots per block of the stream: whoever is sampled does not depend on how the rows are blocked.
 constexpr std::int64_t kStreamSlots = 8192;
 
+std::int64_t group_of(std::int64_t slot, const LotTerms& terms) {
+  return terms.groups.empty() ? slot % terms.cycle : terms.groups[static_cast<std::size_t>(slot)];
+}
+
 }  // namespace
 
 void Lot::take_sum() const {
@@ -36,6 +40,8 @@ PoissonSampler::PoissonSampler(std::int64_t records, std::int64_t block_rows, Ra
 Lot PoissonSampler::draw(std::uint64_t number, const LotTerms& terms) {
   const double rate = terms.sample_rate, charged = terms.charged_rate.value_or(rate);
   check_input(rate > 0 && rate <= 1, "sample rate is {}: must be in (0, 1]", rate);
+  check_input(terms.groups.empty() || static_cast<std::int64_t>(terms.groups.size()) == records_,
+              "there are groups of {} records: there are {} records", terms.groups.size(), records_);
   check_privacy(charged >= rate, "a lot drawn at rate {} cannot be charged at rate {}", rate, charged);
   check_privacy(!last_ || number > *last_,
                 "lot {} is asked for after lot {}: the numbers must ascend, since a lot that is drawn again has the same rows, and is "
@@ -74,7 +80,7 @@ std::vector<std::int64_t> PoissonSampler::sampled_rows(std::uint64_t number, con
       stream_.fill(number, static_cast<std::uint32_t>(begin / kStreamSlots), words);
     }
     for (std::int64_t slot = begin; slot < end; ++slot)
-      if (slot % terms.cycle == group && (all || words[slot - begin] < threshold)) rows.push_back(slot);
+      if (group_of(slot, terms) == group && (all || words[slot - begin] < threshold)) rows.push_back(slot);
   }
   return rows;
 }

@@ -1,5 +1,5 @@
 // Poisson sampling: every record is in the lot with probability q, independently of all others, by the secure stream; or, cyclic (BandMF),
-// every record of the group whose turn it is with probability b*q, a group being every b-th slot.
+// every record of the group whose turn it is with probability b*q.
 //
 // A record is included iff its 64-bit word is below floor(q*2^64), so the true rate is at most q. Records keep their slot: the lot's rows
 // come in blocks of neighbouring slots, at most `block_rows` each (an overfull block is halved at its middle slot). What a slot holds
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fodp/accounting/draw.h"
@@ -50,8 +51,11 @@ struct LotTerms {
   double sample_rate = 1;              // of each record, or of each record of the group whose turn it is
   std::optional<double> charged_rate;  // what is charged if that is more: a public bound of a rate that depends on earlier releases
   std::int64_t queries = 1;            // sums that will be made of it
-  std::int64_t cycle = 1;              // b groups by slot, in turn
+  std::int64_t cycle = 1;              // b groups, in turn
   std::uint64_t turn = 0;              // whose turn it is: group turn mod b, in cycle turn / b
+  // The group of each record, below b. It must not depend on other records, and must stay the same for the whole run. If empty, it is the
+  // slot modulo b: then a record that is taken out must leave its slot behind.
+  std::span<const std::uint16_t> groups = {};
 };
 
 class PoissonSampler {

@@ -1,6 +1,9 @@
 #include "fodp/gradients/row_format.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
 
 #include <ATen/TensorOperators.h>
 
@@ -124,6 +127,52 @@ Sha256::Digest hash_of_some_rows(const Gather& gather, std::int64_t count) {
     if (batch->targets.defined()) add(batch->targets);
   }
   return hash.digest();
+}
+
+namespace {
+
+void add_row(Sha256& hash, const at::Tensor& tensor, std::int64_t row) {
+  const at::Tensor values = tensor[row].contiguous();
+  hash.add(values.data_ptr(), values.nbytes());
+}
+
+// Of each row; that of a row that cannot be fetched is the hash of nothing.
+void add_digests(const Gather& gather, const std::vector<std::int64_t>& rows, std::vector<Sha256::Digest>& digests) {
+  const std::optional<Batch> batch = fetch(gather, rows);
+  if (!batch && rows.size() > 1) {
+    for (const std::int64_t row : rows) add_digests(gather, {row}, digests);
+    return;
+  }
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(rows.size()); ++i) {
+    Sha256 hash;
+    for (std::size_t k = 0; batch && k < batch->inputs.size(); ++k) add_row(hash, batch->inputs[k], i);
+    if (batch && batch->targets.defined()) add_row(hash, batch->targets, i);
+    digests.push_back(hash.digest());
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint16_t> groups_by_contents(const Gather& gather, std::int64_t count, std::int64_t groups, bool alike_is_equal) {
+  constexpr std::int64_t kAtOnce = 128;
+  std::vector<Sha256::Digest> digests;
+  for (std::int64_t begin = 0; begin < count; begin += kAtOnce) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(kAtOnce, count - begin)));
+    std::iota(rows.begin(), rows.end(), begin);
+    add_digests(gather, rows, digests);
+  }
+  std::map<Sha256::Digest, std::uint64_t> seen;
+  std::vector<std::uint16_t> out;
+  for (const Sha256::Digest& digest : digests) {
+    const std::uint64_t number = alike_is_equal ? seen[digest]++ : 0;
+    Sha256 hash;
+    hash.add(digest.data(), digest.size());
+    hash.add(&number, sizeof number);
+    std::uint64_t word;
+    std::memcpy(&word, hash.digest().data(), sizeof word);
+    out.push_back(static_cast<std::uint16_t>(word % static_cast<std::uint64_t>(groups)));
+  }
+  return out;
 }
 
 }  // namespace fodp

@@ -45,4 +45,9 @@ void check_rows_are_fetched_alone(const Gather& gather, std::int64_t count, bool
 // as secret as the rows.
 Sha256::Digest hash_of_some_rows(const Gather& gather, std::int64_t count);
 
+// One of so many groups for each row, by what is fetched for it and by nothing else: a row that joins or leaves moves no other row to
+// another group. Of rows that are alike, the first, the second and so on have groups of their own (`alike_is_equal`; which of them leaves
+// then makes no difference); where rows may differ in what is not fetched, as units do, all that are alike have one group.
+std::vector<std::uint16_t> groups_by_contents(const Gather& gather, std::int64_t count, std::int64_t groups, bool alike_is_equal);
+
 }  // namespace fodp

@@ -13,8 +13,9 @@ extern const MethodEntry kBandMf = {
     .source = "Choquette-Choo et al., (Amplified) Banded Matrix Factorization, NeurIPS 2023",
     .reading =
         "c is a power of the prefix-sum matrix (`order`; 1/2 is its square root, as in the source) cut to b bands and scaled to norm 1; a "
-        "record's group is its slot modulo b, sampled at rate b*q when its turn comes, so the guarantee needs that a row number stands for "
-        "the same record during the whole run. The correlated noise is secret and never stored. Bands and order are chosen from public "
+        "record's group follows from a hash of the record, so that no other record's joining or leaving moves it, and is sampled at rate "
+        "b*q when its turn comes. The guarantee needs that a row number stands for the same record during the whole run. The correlated "
+        "noise is secret and never stored. Bands and order are chosen from public "
         "numbers unless they are given (docs/planning.md).",
 };
 

@@ -10,6 +10,7 @@ std::uint64_t Plan::fingerprint() const {
   std::string text =
       fmt::format("{} rows, {} parameters, {} steps, {};", train_examples(), parameters(), steps(), events_to_json(events_).dump());
   if (!unit_is_row()) text += fmt::format("unit {};", unit_);
+  if (cycle() > 1) text += "groups by contents;";
   if (!recipe_.empty()) text += fmt::format("recipe {};", recipe_);
   for (const Spending& run : earlier_.runs) text += fmt::format("after {};", events_to_json(run.events).dump());
   if (const ClassWeights& weights = options_.run.class_weights; !weights.empty())

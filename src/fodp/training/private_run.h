@@ -29,8 +29,9 @@ struct PrivateSteps::Run {
   std::unique_ptr<Ledger> ledger;
   ParallelFor parallel;
   std::vector<std::string> warnings;
-  std::optional<RowFormat> format;              // of every batch that is fetched
-  std::optional<Sha256::Digest> rows_at_start;  // of some rows, where each must stay the same record; as secret as these
+  std::optional<RowFormat> format;                           // of every batch that is fetched
+  std::shared_ptr<const std::vector<std::uint16_t>> groups;  // of each row, where only one group takes part in a step
+  std::optional<Sha256::Digest> rows_at_start;               // of some rows, where each must stay the same record; as secret as these
 
   std::optional<Charge> charge;  // of the rows that the last sum was made of
   std::uint64_t charged_ticket = 0;

@@ -88,8 +88,15 @@ void PrivateSteps::Run::check_fetching(const torch::nn::Module& model) {
     warnings.push_back(
         "rows were not checked: they are changed at random when they are fetched (random_rows), which is private only if "
         "the change of a row depends on no other row");
+  if (rows.random_rows && plan.cycle() > 1)
+    warnings.push_back(
+        "rows take part by their numbers in turn, since they are changed at random: neighbouring data sets differ in what one number "
+        "stands for, and a row that is taken out must leave its number empty");
   check_rows_do_not_mix(clipper, model, first, rows.sample);
-  if (plan.cycle() > 1 && !rows.random_rows) rows_at_start = hash_of_some_rows(rows.gather, rows.count);
+  if (plan.cycle() == 1 || rows.random_rows) return;
+  rows_at_start = hash_of_some_rows(rows.gather, rows.count);
+  groups = std::make_shared<std::vector<std::uint16_t>>(
+      groups_by_contents(rows.gather, rows.count, plan.cycle(), /*alike_is_equal=*/!rows.gather_drawn));
 }
 
 // How the rows of a lot are fetched: what is drawn for them is drawn by the lot's number and theirs.
@@ -190,8 +197,11 @@ Lot PrivateSteps::sample(const LotOptions& options) {
                                          .charged_rate = options.charged_rate,
                                          .queries = options.queries,
                                          .cycle = cycle,
-                                         .turn = static_cast<std::uint64_t>(r.sums_released)});
+                                         .turn = static_cast<std::uint64_t>(r.sums_released),
+                                         .groups = r.groups ? std::span(*r.groups) : std::span<const std::uint16_t>()});
 }
+
+std::shared_ptr<const std::vector<std::uint16_t>> PrivateSteps::cycle_groups() const { return run_->groups; }
 
 ClippedSum PrivateSteps::clipped_sum(const Lot& lot) { return clipped_sum(lot, run_->parts.clipping->query()); }
 

@@ -35,8 +35,10 @@ namespace fodp {
 // A row that `gather`, the model or the loss throws for, such as one with a label out of range, contributes zero by itself, and nothing
 // tells of it (gradients/row_by_row.h). Check what is public about the data, such as the range of labels, before training.
 //
-// A number is one record for the whole run. With correlated noise (BandMF) the guarantee rests on it: a record may take part only when the
-// turn of its number comes. So do not shuffle, refill or replace the rows between steps. Such a run remembers a hash of 16 rows that lie
+// A number is one record for the whole run. With correlated noise (BandMF) the guarantee rests on it: a record may take part only when its
+// turn comes. The turn follows from what is fetched for the record, so that no other record's joining or leaving changes it; with
+// random_rows from its number, so that a record that is taken out must leave its number empty. So do not shuffle, refill or replace the
+// rows between steps. Such a run remembers a hash of 16 rows that lie
 // evenly between the first and the last, unless random_rows is set, and sample() throws a PrivacyError at the beginning of a cycle if they
 // are not what they were. Between two processes of a run, the fingerprint of the data that load() compares does the same.
 struct TrainingRows {
@@ -145,6 +147,8 @@ class PrivateSteps : public Step {
   InsecureDiagnostics insecure_diagnostics() const;
 
  protected:
+  // Of correlated noise: the group of each row, which is as secret as the rows. Null where a row's group is its number.
+  std::shared_ptr<const std::vector<std::uint16_t>> cycle_groups() const;
   void move_to(std::span<const float> point) override;
   void move_back() override;
 

@@ -190,8 +190,9 @@ std::string privacy_statement(const Plan& plan, const StatementFacts& facts) {
                                      enum_name(plan.options().privacy.accountant), upper_text(facts.epsilon_ideal), 100 * plan.slack()));
   text += identity_lines(facts);
   if (plan.cycle() > 1)
-    text += line("Same rows", fmt::format("noise is correlated over {} steps, so the guarantee needs that a row number stands for the same "
-                                          "record during the whole run",
+    text += line("Same rows", fmt::format("noise is correlated over {} steps, in one of which a row can take part: which one follows from "
+                                          "the row alone. The guarantee needs that a row number stands for the same record during the "
+                                          "whole run",
                                           plan.cycle()));
   text += line(
       "Assumes",
