@@ -54,6 +54,20 @@ TEST_F(PlanCommand, TheChosenOneIsAmongThemAndSaysWhy) {
   EXPECT_LT(chosen["excess_noise_with_bands"], chosen["excess_noise"]);
 }
 
+// What is printed can be typed: the same run, and so the same learning rate.
+TEST_F(PlanCommand, GivingItsChoiceByHandIsTheSameRun) {
+  const std::string run = "train --data fashion-mnist --train-size 5000 --test-size 100 --method dp-sgd --epsilon 1 --dry-run ";
+  const nlohmann::json planned = json(run), by_hand = json(run + "--sample-rate 0.205 --steps 585");
+  for (const char* name : {"lr", "sample_rate", "steps", "noise_multiplier"}) EXPECT_EQ(planned[name], by_hand[name]) << name;
+  EXPECT_LT(planned["lr"], 1) << "the method's own is 4";
+  EXPECT_EQ(json(run + "--sample-rate 0.1 --steps 585")["lr"], 4);
+  // Noise that cancels allows a larger rate than its multiplier alone would.
+  EXPECT_EQ(json("train --data fashion-mnist --method bandmf --epsilon 3 --dry-run")["lr"], 4);
+  EXPECT_THAT(fodp("train --data fashion-mnist --method bandmf --epsilon 3 --dry-run").err, HasSubstr("bands 8, order 0.75"));
+  const std::string other = fodp(kFashionMnist + " --epochs-most 40").out;
+  EXPECT_THAT(other, AllOf(HasSubstr("within these epochs"), Not(HasSubstr("is what fodp train"))));
+}
+
 TEST_F(PlanCommand, PeopleGetATableAndTheWarning) {
   const Outcome outcome = fodp(kFashionMnist);
   EXPECT_EQ(outcome.status, 0);

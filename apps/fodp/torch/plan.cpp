@@ -70,6 +70,7 @@ class PlanTable {
   const std::vector<PlanRow>& rows() const { return rows_; }
   const PlanRow& chosen() const { return rows_[static_cast<std::size_t>(chosen_)]; }
   std::int64_t examples() const { return examples_; }
+  bool is_what_train_takes() const { return chosen().size == planned_size(examples_, parameters_); }
 
  private:
   Calibrated calibrated(double rate, std::int64_t count) const {
@@ -133,8 +134,14 @@ void print_table(const PlanTable& table, double epochs) {
   }
   fmt::print("{}\n", text);
   const RunSize& size = table.chosen().size;
-  print_text(fmt::format("* is what fodp train takes by itself: --sample-rate {} --steps {}. It has {}.\n\n", number_text(size.sample_rate),
-                         size.steps, why(table, epochs)));
+  const std::string options = fmt::format("--sample-rate {} --steps {}", number_text(size.sample_rate), size.steps);
+  print_text(
+      table.is_what_train_takes()
+          ? fmt::format("* is what fodp train takes by itself: {}, and a learning rate that fits them. It has {}.\n\n", options,
+                        why(table, epochs))
+          : fmt::format("* is the choice within these epochs: fodp train {}. Give a learning rate, too (--lr): those of fodp methods "
+                        "are for the size that fodp train takes by itself. It has {}.\n\n",
+                        options, why(table, epochs)));
   print_text(
       "Excess noise: how many times the noise of the best possible mechanism a run leaves in its parameters, at equal learning rate times "
       "steps; full batches have 1. With bands: the same with --method bandmf and the bands that it would choose. The noise multiplier is "

@@ -1,4 +1,5 @@
 // fodp train: a private training from options to model, with its privacy statement.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "command.h"
 #include "feature_progress.h"
 #include "flags.h"
+#include "fodp/base/automatic.h"
 #include "fodp/training/export.h"
 #include "fodp/training/model_file.h"
 #include "fodp/training/run_directory.h"
@@ -31,6 +33,8 @@ void warn(const std::string& text) { note("fodp: warning: " + with_dashes(text) 
 void print_warnings(const Plan& plan, const Flags& flags) {
   for (const std::string& text : plan.warnings()) warn(text);
   for (const std::string& text : plan.insecure()) warn("NOT PRIVATE: " + text);
+  if (plan.tests_are_private() && plan.tests().noise > .1 * static_cast<double>(plan.sizes().test))
+    warn("there are so few private test rows that the noise hides what they would tell: what is spent on them is lost; give more, or none");
   const ModelKind model = plan.options().model.model;
   if (flags.given("hidden") && model != ModelKind::mlp)
     warn(fmt::format("--hidden has no effect: it is for the mlp, not the {}", enum_name(model)));
@@ -51,6 +55,18 @@ void print_planned_size(const Plan& plan) {
                    rate && steps ? fmt::format(", learning rate {}", number_text(*plan.options().update.lr)) : "", names));
 }
 
+// Options that are "auto" unless they are given, such as the bands of correlated noise, with what was chosen for them.
+void print_chosen(const Plan& plan) {
+  const nlohmann::ordered_json config = config_json(plan);
+  TrainOptions options = plan.options();
+  std::string list;
+  for (const OptionView& view : parts_of(options))
+    for (const OptionField& field : view.part->fields)
+      if (const std::string name = json_name(field.name); field.standard == kAutomatic && std::ranges::count(plan.filled(), name) > 0)
+        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", field.name, config[name].dump());
+  if (!list.empty()) note(fmt::format("Chosen from public numbers: {}\n", list));
+}
+
 void print_plan(const Plan& plan) {
   const std::string units = plan.unit_is_row() ? "examples" : fmt::format("units ({})", plan.unit());
   const ClassWeights& weights = plan.options().run.class_weights;
@@ -61,6 +77,7 @@ void print_plan(const Plan& plan) {
                    plan.steps(), short_text(plan.expected_lot()), number_text(plan.options().clip.clip_norm),
                    short_text(plan.noise_multiplier()), weighted));
   print_planned_size(plan);
+  print_chosen(plan);
 }
 
 Result train_with_progress(Trainer& trainer, std::optional<RunDirectory>& directory, bool quiet, const Interrupt& interrupt) {

@@ -9,6 +9,7 @@
 // xi is as secret as the sums: it is kept un-rounded in memory and written nowhere.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -44,6 +45,7 @@ class BandedMechanism : public GaussianMechanism {
   ~BandedMechanism() override;  // wipes xi
 
   std::int64_t cycle() const override { return static_cast<std::int64_t>(coefficients_.size()); }
+  double end_noise(std::int64_t steps) const override { return band_noise(coefficients_, std::min(steps, kLongest)).end; }
   std::vector<double> independent_noise_weights() const override { return coefficients_; }
 
   // The noise history is saved for insecure runs only. A private run that goes on without it begins a new correlation; the cycle of groups

@@ -59,6 +59,8 @@ class Mechanism {
 
   // How many lots one event pays for: those of a cycle of as many groups of records. 1 but for correlated noise.
   virtual std::int64_t cycle() const { return 1; }
+  // The noise that is left in the sum of so many releases, over that of independent noise with the same multiplier.
+  virtual double end_noise(std::int64_t /*steps*/) const { return 1; }
 
   // The step that the next releases belong to, from 0, and the parameters at its start, which are public.
   void begin_step(std::int64_t step, std::span<const float> parameters);

@@ -44,6 +44,7 @@ struct RunContext {
   std::int64_t train_examples = 1, steps = 1, steps_per_epoch = 1;
   Schedule sample_rate = 1, noise_multiplier = 0;
   double largest_effective_noise = 0;  // the largest noise multiplier that any step is charged for; 0 until the noise is known
+  double end_noise = 1;                // the noise left in the sum of all releases, over that of independent noise
   double clip_norm = 1;
   double sensitivity = 1;  // of a gradient sum, over the clip norm: sqrt(G) where each of G layers is clipped to it
   double slack = 0;        // what finite precision adds to the sensitivity, relative

@@ -249,13 +249,17 @@ class Planner {
     plan_.events_ = one_after_the_other(plan_.earlier_.events, plan_.own_events_);
     plan_.spent_ = accountant->epsilon(plan_.events_, plan_.delta());
     plan_.spent_ideal_ = accountant->epsilon(ideal(plan_.events_), plan_.delta());
-    plan_.context_.largest_effective_noise = plan_.stages_.release->make(plan_.context_)->schedule().largest_effective();
+    const std::unique_ptr<Mechanism> mechanism = plan_.stages_.release->make(plan_.context_);
+    plan_.context_.largest_effective_noise = mechanism->schedule().largest_effective();
+    plan_.context_.end_noise = mechanism->end_noise(plan_.steps());
     plan_.stages_.check(plan_.context_);
   }
 
-  // The learning rate of a run whose size is planned is planned with it, unless it is given.
+  // The learning rate of a run of the planned size, whether that was given or not, is planned with it, unless it is given.
   void resolve_lr() {
-    if (given_.update.lr || !plan_.rate_is_planned() || !plan_.steps_are_planned()) return;
+    const RunSize planned = planned_size(plan_.context_.train_examples, plan_.context_.parameters);
+    const Schedule& rate = plan_.context_.sample_rate;
+    if (given_.update.lr || !rate.constant() || rate.first() != planned.sample_rate || plan_.steps() != planned.steps) return;
     plan_.options_.update.lr = planned_lr(*plan_.options_.update.lr, plan_.stages_, plan_.context_);
   }
 

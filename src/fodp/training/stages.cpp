@@ -96,7 +96,8 @@ double lr_for_numbers(double lr) { return std::min(lr, .1); }
 double planned_lr(double usual, const Stages& stages, const RunContext& context) {
   const double steps = static_cast<double>(context.steps), planned = static_cast<double>(kPlannedSteps);
   const double equal = context.steps == kPlannedSteps ? usual : usual * planned / steps;
-  const double noise = context.largest_effective_noise * context.sensitivity * context.clip_norm;  // of a coordinate of a released sum
+  const double noise =
+      context.largest_effective_noise * context.sensitivity * context.clip_norm * context.end_noise;  // of a coordinate, in a step
   if (noise == 0 || stages.update->traits.lr != UpdateTraits().lr) return equal;
   const double most = kMostEndNoise * context.expected_lot() / (noise * std::sqrt(steps * static_cast<double>(context.parameters)));
   if (most >= equal) return equal;
