@@ -63,9 +63,14 @@ TEST_F(ImageCommands, AFolderOfAThousandImagesTrainsAsDocumented) {
   std::filesystem::rename(folder_ / "runs/shapes", folder_ / "moved");
   std::filesystem::rename(folder_ / "shapes", folder_ / "pictures");
   const auto result = json("evaluate --run moved --data pictures");
+  EXPECT_THAT(fodp("evaluate --run moved --data pictures").err, HasSubstr("is what the run was trained on"));
+  EXPECT_EQ(fodp("predict --run moved --data pictures --json").status, 2) << "the predictions would be lost";
   EXPECT_EQ(result["rows"], 1000);
   EXPECT_EQ(result["classes"], nlohmann::json({"disc", "square"}));
   EXPECT_TRUE(fodp("predict --run moved --data pictures/square/0001.png").out.find("pictures/square/0001.png") != std::string::npos);
+  std::filesystem::rename(folder_ / "pictures/disc/0012.png", folder_ / "pictures/square/!0012.png");
+  EXPECT_THAT(fodp("evaluate --run moved --data pictures").err, AllOf(HasSubstr("own test rows are private"), Not(HasSubstr("trained on"))))
+      << "other labels are other data";
   std::filesystem::resize_file(folder_ / "pictures/disc/0010.png", 100);
   const Outcome refused = fodp("predict --run moved --data pictures --out p.csv");
   EXPECT_EQ(refused.status, 2);

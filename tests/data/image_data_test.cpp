@@ -63,7 +63,13 @@ TEST_F(ImageData, ClassesAreTheSubFoldersAndFilesAreSorted) {
   EXPECT_EQ(inputs[1][1][0][0].item<float>(), 1);   // green of a.PNG
   EXPECT_EQ(inputs[2][0][0][1].item<float>(), 1);   // red of b.png
   EXPECT_EQ(inputs[2][1][0][1].item<float>(), -1);  // its green
-  EXPECT_EQ(data.fingerprint, testing::sha256_text(png_of(flat(102, 102, 102)) + png_of(flat(0, 255, 0)) + png_of(flat(255, 0, 51))));
+  const auto hashed = [](const std::string& name, const Bytes& bytes) {
+    const std::string head = fmt::format("9:{}:{}:", name, bytes.size());
+    return Bytes(head.begin(), head.end()) + bytes;
+  };
+  EXPECT_EQ(data.fingerprint,
+            testing::sha256_text(hashed("cat/z.png", png_of(flat(102, 102, 102))) + hashed("dog/a.PNG", png_of(flat(0, 255, 0))) +
+                                 hashed("dog/b.png", png_of(flat(255, 0, 51)))));
 }
 
 TEST_F(ImageData, GrayAndConstantsAreOptions) {

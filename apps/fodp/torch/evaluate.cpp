@@ -81,6 +81,8 @@ int evaluate(const Words& words) {
   if (!read.fingerprint.empty() && read.fingerprint == run.data_fingerprint)
     note(fmt::format("fodp: warning: {} is what the run was trained on: these numbers protect nobody in it, and flatter the model\n",
                      options.data));
+  else if (run.tests_were_private)
+    note("fodp: the run's own test rows are private, and its statement counts what was told of them: give other rows here\n");
   const Rows& rows = *read.rows;
   const auto [predicted, targets] = predictions_of(run, rows);
   const std::string note_text = "The rows are taken as public: these numbers have no noise.\n";

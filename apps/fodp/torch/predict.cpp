@@ -62,6 +62,7 @@ int predict(const Words& words) {
   if (!flags.parse(words)) return 0;
   check_input(!options.run.empty(), "--run is missing: the directory of a trained run");
   check_input(!options.data.empty(), "--data is missing: the file or folder with the rows to predict");
+  check_input(options.out || !flags.json(), "--json tells how many rows were predicted: give --out for the predictions themselves");
   const TrainedRun run = read_trained_run(options.run);
   const FeatureWork work = feature_work(flags.quiet(), std::nullopt);
   const NewRows rows = run.read({.data = options.data}, work);

@@ -56,6 +56,8 @@ TrainedRun read_trained_run(const std::filesystem::path& directory) {
     load_parameters(weights, *run.model.module);
     run.model.module->eval();
     run.data_fingerprint = summary.value("data_fingerprint", "");
+    const bool has_tests = !config.at("test").empty() || !config.at("test_fraction").is_null();
+    run.tests_were_private = has_tests && find_data_kind(config.at("data").get<std::string>()) && config.at("test_public") == false;
     return run;
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("--run {}: model.json, config.json or summary.json is damaged", directory.string()));

@@ -17,6 +17,7 @@ struct TrainedRun {
   std::vector<std::string> classes;  // their names, or their numbers where they have none; empty for a regression
   Model model;
   std::string data_fingerprint = {};  // of the files that it was trained on
+  bool tests_were_private = false;    // its test rows were released with noise
 
   bool is_regression() const { return classes.empty(); }
   double number(double output) const { return data.target_low + (output + 1) * data.target_scale; }  // of a regression

@@ -136,7 +136,7 @@ struct DataOptions {
         field("labels", &DataOptions::labels,
               "the .npy file with the labels of a .npy file in `train`; other files hold theirs themselves"),
         field("test-labels", &DataOptions::test_labels, "likewise, of a .npy file in `test`"),
-        field("classes", &DataOptions::classes, "how many classes there are: labels are 0 and up, below this", between(1, 1 << 20)),
+        field("classes", &DataOptions::classes, "how many classes there are: labels are 0 and up, below this", between(2, 1 << 20)),
         field("target-low", &DataOptions::target_low,
               "instead of `classes`, where the labels are numbers to predict: the least that they can be, known without the rows; smaller "
               "ones are taken for it"),

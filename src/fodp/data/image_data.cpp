@@ -40,6 +40,8 @@ ImageRule rule_of(const DataOptions& options) {
   check_input(rule.channels == 1 || rule.channels == 3, "`channels` is {}: must be 1 for gray or 3 for colour", rule.channels);
   rule.normalisation = normalisation_for(rule.shape(), options.mean, options.std, kStandard);
   rule.classes = class_folders(options.train.names[0]);
+  check_input(rule.classes.size() >= 2, "{}: has one sub-folder, which is one class: there is nothing to tell apart",
+              options.train.names[0]);
   return rule;
 }
 
@@ -92,6 +94,7 @@ std::vector<std::uint8_t> read_images(const fs::path& folder, std::span<const Im
     });
     for (std::size_t i = 0; i < count; ++i) {
       if (!problems[i].empty()) throw InputError(problems[i]);
+      if (contents) contents->add(fmt::format("{}:{}:{}:", images[begin + i].name.size(), images[begin + i].name, files[i].size()));
       if (contents) contents->add(files[i]);
     }
     if (progress) progress(static_cast<std::int64_t>(begin + count), static_cast<std::int64_t>(images.size()));
