@@ -23,6 +23,7 @@ class LineParser {
   explicit LineParser(char separator) {
     csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI);
     csv_set_delim(&parser_, static_cast<unsigned char>(separator));
+    csv_set_blk_size(&parser_, kPiece / 16);  // by how much the memory of a long field grows; 128 bytes by itself
   }
   ~LineParser() { csv_free(&parser_); }
   LineParser(const LineParser&) = delete;
