@@ -93,7 +93,7 @@ class Training {
   std::vector<Vector> lot_gradients(const Vector& at) const {
     std::vector<Vector> gradients;
     for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {
-      if (static_cast<std::int64_t>(i) % bands_ != t_ % bands_) continue;
+      if (bands_ > 1 && settings_.groups[i] != t_ % bands_) continue;
       gradients.push_back(problem_.net.gradient(at, problem_.inputs[i], problem_.labels[i]));
     }
     return gradients;

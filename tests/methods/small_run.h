@@ -7,6 +7,7 @@
 #include <torch/nn/modules/container/sequential.h>
 
 #include "fodp/gradients/linear.h"
+#include "fodp/gradients/row_format.h"
 #include "fodp/training/private_steps.h"
 #include "methods/plain.h"
 
@@ -33,6 +34,11 @@ class SmallRun {
   PrivateSteps& steps() { return *steps_; }
   const PrivateSteps& steps() const { return *steps_; }
   std::vector<float> theta() const { return {steps_->parameters().begin(), steps_->parameters().end()}; }
+  // Whose turn comes when, with so many bands.
+  std::vector<std::uint16_t> groups(std::int64_t bands) const {
+    return groups_by_contents([this](std::span<const std::int64_t> chosen) { return gather(chosen); }, std::ssize(problem_.inputs), bands,
+                              /*alike_is_equal=*/true);
+  }
   std::vector<float> averaged() {
     return steps_->at_average([&] { return theta(); });
   }

@@ -2,6 +2,9 @@
 // stages a method is made of. An empty optional stands for the method's own choice.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -63,7 +66,8 @@ struct Settings {
   double gate_stability = 1e-8;      // eps
   std::int64_t spectral_every = 25;  // R
 
-  std::int64_t bands = 1;  // banded release: b groups at q = 1/b
+  std::int64_t bands = 1;                  // banded release: b groups at q = 1/b
+  std::vector<std::uint16_t> groups = {};  // of each row, below `bands`
 
   // Filters and updates.
   int low_pass_order = 2;
