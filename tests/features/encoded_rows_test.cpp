@@ -7,6 +7,7 @@
 #include "features/small_patches.h"
 #include "fodp/base/check.h"
 #include "fodp/data/byte_rows.h"
+#include "fodp/features/patch_dictionary.h"
 
 namespace fodp {
 namespace {
@@ -25,7 +26,7 @@ std::shared_ptr<const Rows> images_of(const std::vector<std::uint8_t>& pixels, c
 TEST(EncodedRows, AreTheFeaturesThatACacheWouldKeep) {
   const PatchDictionary& dictionary = small_dictionary();
   const std::vector<std::uint8_t> pixels = made_up_images(dictionary.sizes.image, kImages);
-  const EncodedRows rows(images_of(pixels, dictionary.sizes.image), dictionary, one_by_one);
+  const EncodedRows rows(images_of(pixels, dictionary.sizes.image), encoder_of(dictionary), dictionary.sizes.values(), one_by_one);
   std::vector<float> all = features_of(dictionary, pixels);
   const at::Tensor expected = at::from_blob(all.data(), {kImages, dictionary.sizes.values()}).to(at::kBFloat16).to(at::kFloat);
   EXPECT_EQ(rows.count(), kImages);
@@ -43,8 +44,8 @@ TEST(EncodedRows, AreOfImagesOfTheDictionarysShapeOnly) {
   const ImageShape& shape = dictionary.sizes.image;
   const std::vector<std::uint8_t> pixels = made_up_images(shape, kImages),
                                   gray(static_cast<std::size_t>(kImages * shape.side * shape.side));
-  EXPECT_THROW(EncodedRows(images_of(gray, {1, shape.side}), dictionary, one_by_one), InputError);
-  const EncodedRows rows(images_of(pixels, shape), dictionary, one_by_one);
+  EXPECT_THROW(EncodedRows(images_of(gray, {1, shape.side}), encoder_of(dictionary), dictionary.sizes.values(), one_by_one), InputError);
+  const EncodedRows rows(images_of(pixels, shape), encoder_of(dictionary), dictionary.sizes.values(), one_by_one);
   EXPECT_THROW(rows.gather(std::vector<std::int64_t>{kImages}), InputError);
 }
 

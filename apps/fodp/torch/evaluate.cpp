@@ -72,12 +72,14 @@ int evaluate(const Words& words) {
               "no noise and is counted nowhere. For private rows, hold some out when you train (fodp train --test-fraction).",
               "fodp evaluate --run runs/adult --data public.csv");
   flags.add("Evaluate", options);
+  NewFeatures features;
+  flags.add("Features", features);
   if (!flags.parse(words)) return 0;
   check_input(!options.run.empty(), "--run is missing: the directory of a trained run");
   check_input(!options.data.empty(), "--data is missing: the file or folder with public rows");
   const TrainedRun run = read_trained_run(options.run);
   const FeatureWork work = feature_work(flags.quiet(), std::nullopt);
-  const NewRows read = run.read({.data = options.data, .labels = options.labels, .with_labels = true}, work);
+  const NewRows read = run.read({.data = options.data, .labels = options.labels, .with_labels = true}, features, work);
   if (!read.fingerprint.empty() && read.fingerprint == run.data_fingerprint)
     note(fmt::format("fodp: warning: {} is what the run was trained on: these numbers protect nobody in it, and flatter the model\n",
                      options.data));

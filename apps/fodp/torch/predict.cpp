@@ -59,13 +59,15 @@ int predict(const Words& words) {
       "each class; or the number that a regression predicts. Of images, the file's name follows.",
       "fodp predict --run runs/adult --data new.csv --out predictions.csv");
   flags.add("Predict", options);
+  NewFeatures features;
+  flags.add("Features", features);
   if (!flags.parse(words)) return 0;
   check_input(!options.run.empty(), "--run is missing: the directory of a trained run");
   check_input(!options.data.empty(), "--data is missing: the file or folder with the rows to predict");
   check_input(options.out || !flags.json(), "--json tells how many rows were predicted: give --out for the predictions themselves");
   const TrainedRun run = read_trained_run(options.run);
   const FeatureWork work = feature_work(flags.quiet(), std::nullopt);
-  const NewRows rows = run.read({.data = options.data}, work);
+  const NewRows rows = run.read({.data = options.data}, features, work);
   const std::int64_t count = rows.rows->count();
   const std::string text = csv_of(run, rows, predictions_of(run, *rows.rows).values);
   if (options.out) write_file_atomically(*options.out, text, "predictions");

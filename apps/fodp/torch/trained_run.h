@@ -22,7 +22,9 @@ struct TrainedRun {
   bool is_regression() const { return classes.empty(); }
   double number(double output) const { return data.target_low + (output + 1) * data.target_scale; }  // of a regression
   bool takes_features() const { return data.unit_norm; }
-  NewRows read(const NewRowsOptions& options, const FeatureWork& work) const { return read_new_with_features(about, options, where, work); }
+  NewRows read(const NewRowsOptions& options, const NewFeatures& features, const FeatureWork& work) const {
+    return read_new_with_features(about, options, features, where, work);
+  }
 };
 
 // From the run's directory alone, which may have been moved. InputError if it is not one or if its model file is not the one that the run

@@ -158,7 +158,7 @@ struct DataOptions {
         field(
             "features", &DataOptions::features,
             "what the model gets of an image: none: its pixels; patches: features that were learnt from computer-drawn images, which cost "
-            "no privacy (docs/features.md)"),
+            "no privacy; FILE.ts: what a TorchScript module of your own gives, which must be public (docs/features.md)"),
         field("feature-size", &DataOptions::feature_size, "small, standard or large: more features are more accurate, and take longer"),
         field("feature-cache", &DataOptions::feature_cache,
               "folder where features are kept for the next run; those of private images are as private as these", {},

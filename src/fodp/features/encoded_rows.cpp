@@ -8,11 +8,11 @@
 
 namespace fodp {
 
-EncodedRows::EncodedRows(std::shared_ptr<const Rows> images, PatchDictionary dictionary, ParallelFor parallel)
-    : images_(std::move(images)), dictionary_(std::move(dictionary)), parallel_(std::move(parallel)) {
-  const ImageShape& shape = dictionary_.sizes.image;
-  check_input(static_cast<std::int64_t>(images_->bytes().size()) == images_->count() * shape.channels * shape.side * shape.side,
-              "features: the rows are not images of {} x {} x {} bytes", shape.channels, shape.side, shape.side);
+EncodedRows::EncodedRows(std::shared_ptr<const Rows> images, std::shared_ptr<const ImageEncoder> encoder, std::int64_t values,
+                         ParallelFor parallel)
+    : images_(std::move(images)), encoder_(std::move(encoder)), values_(values), parallel_(std::move(parallel)) {
+  check_input(static_cast<std::int64_t>(images_->bytes().size()) == images_->count() * encoder_->image_bytes(),
+              "features: the rows are not images of {} bytes", encoder_->image_bytes());
 }
 
 Batch EncodedRows::gather(std::span<const std::int64_t> rows) const {
@@ -25,9 +25,9 @@ Batch EncodedRows::gather(std::span<const std::int64_t> rows) const {
     const auto own = bytes.subspan(static_cast<std::size_t>(row) * each, each);
     pixels.insert(pixels.end(), own.begin(), own.end());
   }
-  const std::int64_t values = dictionary_.sizes.values();
+  const std::int64_t values = values_;
   at::Tensor features = at::empty({static_cast<std::int64_t>(rows.size()), values}, at::kFloat);
-  encode_images(dictionary_, pixels, parallel_, [&](std::int64_t first, std::int64_t count, const float* some) {
+  encoder_->encode(pixels, parallel_, [&](std::int64_t first, std::int64_t count, const float* some) {
     std::copy_n(some, count * values, features.data_ptr<float>() + first * values);
   });
   return {features.to(at::kBFloat16).to(at::kFloat), std::move(targets)};

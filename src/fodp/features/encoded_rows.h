@@ -5,24 +5,25 @@
 
 #include "fodp/base/parallel.h"
 #include "fodp/data/rows.h"
-#include "fodp/features/patch_features.h"
+#include "fodp/features/feature_recipe.h"
 
 namespace fodp {
 
 class EncodedRows : public Rows {
  public:
-  // InputError unless `images` are rows of bytes of the dictionary's shape.
-  EncodedRows(std::shared_ptr<const Rows> images, PatchDictionary dictionary, ParallelFor parallel);
+  // InputError unless `images` are rows of the encoder's bytes.
+  EncodedRows(std::shared_ptr<const Rows> images, std::shared_ptr<const ImageEncoder> encoder, std::int64_t values, ParallelFor parallel);
 
   std::int64_t count() const override { return images_->count(); }
-  std::vector<RowShape> inputs() const override { return {{{dictionary_.sizes.values()}, at::kFloat}}; }
+  std::vector<RowShape> inputs() const override { return {{{values_}, at::kFloat}}; }
   Target target() const override { return images_->target(); }
   // With values rounded to bfloat16, as a cache keeps them.
   Batch gather(std::span<const std::int64_t> rows) const override;
 
  private:
   std::shared_ptr<const Rows> images_;
-  PatchDictionary dictionary_;
+  std::shared_ptr<const ImageEncoder> encoder_;
+  std::int64_t values_;
   ParallelFor parallel_;
 };
 

@@ -68,6 +68,8 @@ FeatureCache::FeatureCache(const std::optional<std::string>& folder) : folder_(f
   check_input(!folder_.empty(), "`feature-cache` is empty: must name a folder");
 }
 
+void FeatureCache::make() const { make_folder(folder_); }
+
 FeatureCache::Made FeatureCache::find_or_make(const FeatureFacts& facts, const ParallelFor& parallel,
                                               const std::function<void(FeatureWriter&)>& make, const std::function<void()>& wait) const {
   const fs::path file = folder_ / facts.file_name();

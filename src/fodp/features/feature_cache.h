@@ -20,6 +20,7 @@ class FeatureCache {
   explicit FeatureCache(const std::optional<std::string>& folder);
 
   const std::filesystem::path& folder() const { return folder_; }
+  void make() const;  // the folder. InputError if it cannot be made
 
   struct Made {
     std::shared_ptr<const FeatureFile> file;

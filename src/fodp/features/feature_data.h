@@ -1,28 +1,20 @@
 // Data whose images are replaced by features: what a run takes in place of describe_data and load_data (data/own_data.h), which these are
 // where no features are asked for.
 //
-// The features of an image follow from that image and from public constants (patch_features.h). So a training on them protects the images
+// The features of an image follow from that image and from what is public (feature_recipe.h). So a training on them protects the images
 // as a training on the images would, and nothing is released or charged for them.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 
-#include "fodp/base/parallel.h"
-#include "fodp/data/own_data.h"
+#include "fodp/features/feature_work.h"
 
 namespace fodp {
 
-// How the work is done and who is told of it.
-struct FeatureWork {
-  ParallelFor parallel = one_by_one;
-  std::function<void(const std::string& text)> note = {};
-  std::function<void(std::string_view what, std::int64_t done, std::int64_t all)> progress = {};  // from several threads, one at a time
-  ReadProgress read = {};                                                                         // of the images themselves
-};
-
 bool has_features(const DataOptions& options);
+
+// What stands for the pixels of an image: a line of the privacy statement. Empty if nothing does.
+std::string feature_statement(const DataOptions& options);
 
 // Reads no row. InputError for features that there are none of, or that the data cannot have.
 DataDescription describe_with_features(const DataOptions& options);
@@ -39,9 +31,24 @@ FeatureReport compute_features(const DataOptions& options, const FeatureWork& wo
 
 // Of a run that was trained, by its model.json, which `where` names: what was public about its data, features included, and further rows
 // as that run would take them. They are computed when they are gathered, and kept nowhere. InputError if the model takes features that
-// this program does not compute.
+// this program does not compute, or those of an extractor that is not there.
 DataDescription describe_trained_with_features(const nlohmann::json& model, const std::string& where);
-NewRows read_new_with_features(const nlohmann::json& model, const NewRowsOptions& options, const std::string& where,
-                               const FeatureWork& work);
+
+// For features of rows that are new to a model.
+struct NewFeatures {
+  std::optional<std::string> features;       // where its extractor is now, if not where it was
+  std::optional<std::string> feature_cache;  // where the dictionary of patches is kept
+
+  static auto fields() {
+    return std::tuple{
+        field("features", &NewFeatures::features, "the file of the extractor that the model takes features of", {},
+              "where it was when the model was trained"),
+        field("feature-cache", &NewFeatures::feature_cache, "folder where the dictionary of the features is kept", {},
+              "~/.cache/fodp/features"),
+    };
+  }
+};
+NewRows read_new_with_features(const nlohmann::json& model, const NewRowsOptions& options, const NewFeatures& asked,
+                               const std::string& where, const FeatureWork& work);
 
 }  // namespace fodp

@@ -11,13 +11,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "fodp/base/parallel.h"
+#include "fodp/features/feature_work.h"
 #include "fodp/features/patch_sizes.h"
 
 namespace fodp {
@@ -37,9 +36,6 @@ struct PatchDictionary {
   std::vector<float> signs;       // of the components under mirroring
   std::vector<Block> blocks;      // the first layer's, if it has one, and those of the second layers
 };
-
-// Tells how far a long piece of work is, from any of its threads, one at a time.
-using WorkDone = std::function<void(std::int64_t done, std::int64_t all)>;
 
 // Draws images and learns from them. The same on every machine up to rounding, and whatever the number of threads.
 PatchDictionary fit_patches(const PatchSizes& sizes, const ParallelFor& parallel, const WorkDone& done = {});
@@ -73,9 +69,7 @@ class PatchEncoder {
   std::vector<std::uint8_t> full_;
 };
 
-// The features of all images, [images, values], handed out group by group: take(first image, how many, their features) is called from
-// several threads at once, each image once.
-using TakeFeatures = std::function<void(std::int64_t first, std::int64_t count, const float* features)>;
+// The features of all images, [images, values], handed out group by group.
 void encode_images(const PatchDictionary& dictionary, std::span<const std::uint8_t> pixels, const ParallelFor& parallel,
                    const TakeFeatures& take, const WorkDone& done = {});
 

@@ -378,7 +378,7 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   TrainOptions named = options;
   named.data_name = about.name;
   check_class_weights(options.run.class_weights, about.target, about.class_names);
-  const std::string recipe = find_data_kind(options.data.data) ? about.inputs.dump() : "";
+  const std::string recipe = find_data_kind(options.data.data) || has_features(options.data) ? about.inputs.dump() : "";
   const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, about.target.kind == Target::Kind::number, recipe};
   const Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost

@@ -125,9 +125,8 @@ std::string test_line(const Plan& plan) {
 }
 
 std::string feature_line(const Plan& plan) {
-  if (!has_features(plan.options().data)) return "";
-  return line("Inputs", fmt::format("features ({}, {}) of each image by itself, learnt from computer-drawn images alone: they cost nothing",
-                                    plan.options().data.features, enum_name(plan.options().data.feature_size)));
+  const std::string text = feature_statement(plan.options().data);
+  return text.empty() ? "" : line("Inputs", text);
 }
 
 std::string identity_lines(const StatementFacts& facts) {
