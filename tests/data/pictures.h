@@ -1,14 +1,13 @@
-// Pictures for tests, and PNG and JPEG files of them, written by libpng and libjpeg.
+// Pictures for tests, and PNG and JPEG files of them.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
 
 #include <jpeglib.h>
-#include <png.h>
 
 #include "data/temporary_files.h"
-#include "fodp/data/resize.h"
+#include "fodp/data/image_file.h"
 
 namespace fodp::testing {
 
@@ -17,17 +16,8 @@ inline Picture random_picture(std::int64_t width, std::int64_t height, std::int6
 }
 
 inline Bytes png_of(const Picture& picture) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(picture.width);
-  image.height = static_cast<png_uint_32>(picture.height);
-  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
-  Bytes bytes(size);
-  if (!png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.values.data(), 0, nullptr))
-    throw std::runtime_error(image.message);
-  bytes.resize(size);
-  return bytes;
+  const std::string bytes = png_bytes(picture);
+  return {bytes.begin(), bytes.end()};
 }
 
 inline Bytes jpeg_of(const Picture& picture, bool progressive = false) {

@@ -12,6 +12,7 @@
 
 #include "fodp/base/check.h"
 #include "fodp/features/feature_recipe.h"
+#include "fodp/training/threads.h"
 
 namespace fodp {
 namespace {
@@ -59,9 +60,10 @@ class ExtractorFeatures : public ::testing::Test {
   static std::vector<float> features(const FeatureRecipe& recipe, const std::vector<std::uint8_t>& pixels) {
     const std::int64_t values = recipe.facts().values;
     std::vector<float> out(pixels.size() / kBytes * static_cast<std::size_t>(values));
-    recipe.encoder(FeatureCache("unused"), {})->encode(pixels, one_by_one, [&](std::int64_t first, std::int64_t count, const float* some) {
-      std::copy_n(some, count * values, out.begin() + first * values);
-    });
+    recipe.encoder(FeatureCache("unused"), {})
+        ->encode(pixels, by_threads(), [&](std::int64_t first, std::int64_t count, const float* some) {
+          std::copy_n(some, count * values, out.begin() + first * values);
+        });
     return out;
   }
 

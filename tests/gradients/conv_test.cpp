@@ -15,7 +15,6 @@
 
 #include "clipping.h"
 #include "fodp/base/check.h"
-#include "fodp/gradients/side_by_side.h"
 #include "gradients/agreement.h"
 
 namespace fodp {
@@ -138,7 +137,7 @@ TEST(Conv2d, AConstantImageHasAFiniteNorm) {
   expect_agreement<nn::Conv2d, torch::nn::Conv2d>(nn::Conv2dImpl(options), torch::full({2, 3, 16, 16}, 2.5));
 }
 
-// oneDNN's weight gradients are wrong inside a parallel region: gradients/side_by_side.h.
+// oneDNN's weight gradients are wrong inside of an OpenMP team, which workers are none (gradients/workers.h).
 TEST(Conv2d, BlocksSideBySideGiveTheSameBitsAsOneAfterTheOther) {
   torch::manual_seed(2);
   torch::nn::Sequential model(nn::Conv2d(torch::nn::Conv2dOptions(1, 16, 8).stride(2).padding(3)), torch::nn::Tanh(),
@@ -163,19 +162,6 @@ TEST(Conv2d, BlocksSideBySideGiveTheSameBitsAsOneAfterTheOther) {
   const auto alone = sum(1);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(2), alone);
   at::set_num_threads(before);
-}
-
-TEST(SideBySide, OneDnnStaysOffUntilTheLastIsGone) {
-  const bool before = at::globalContext().userEnabledMkldnn();
-  at::globalContext().setUserEnabledMkldnn(true);
-  {
-    auto first = std::make_unique<SideBySide>();
-    const SideBySide second;
-    first.reset();
-    EXPECT_FALSE(at::globalContext().userEnabledMkldnn());
-  }
-  EXPECT_TRUE(at::globalContext().userEnabledMkldnn());
-  at::globalContext().setUserEnabledMkldnn(before);
 }
 
 double peak_megabytes() {

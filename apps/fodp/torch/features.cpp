@@ -7,8 +7,11 @@
 #include "command.h"
 #include "feature_progress.h"
 #include "flags.h"
+#include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
+#include "fodp/data/image_file.h"
 #include "fodp/features/feature_cache.h"
+#include "fodp/features/feature_pictures.h"
 #include "fodp/features/patch_sizes.h"
 #include "text.h"
 
@@ -16,7 +19,7 @@ namespace fodp::app {
 namespace {
 
 struct FeaturesOptions {
-  std::optional<std::string> remove;
+  std::optional<std::string> remove, pictures;
   std::optional<std::int64_t> threads;
   bool list = false;
 
@@ -25,6 +28,10 @@ struct FeaturesOptions {
     return std::tuple{
         field("list", &Self::list, "list what is kept, and compute nothing"),
         field("delete", &Self::remove, "delete the file of this name from the list, or all"),
+        field(
+            "pictures", &Self::pictures,
+            "write drawn.png and atoms.png into this folder: some of the drawn images that the features of this data set are learnt from, "
+            "and the patches of the first dictionary"),
         field("threads", &Self::threads, "worker threads", between(1, 1024), "the cores this process may use, at most 8"),
     };
   }
@@ -76,6 +83,21 @@ int compute(const FeaturesOptions& options, const DataOptions& data, const Flags
   return 0;
 }
 
+int draw(const std::filesystem::path& folder, const FeaturesOptions& options, const DataOptions& data, const Flags& flags) {
+  check_input(flags.given("data"), "--data is missing: the data set whose features are meant");
+  check_input(data.features == kPatchRecipe, "--pictures is for --features {}", kPatchRecipe);
+  const FeatureWork work = feature_work(flags.quiet(), options.threads);
+  const PatchDictionary dictionary = patch_dictionary(data, work);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  write_file_atomically(folder / "drawn.png", png_bytes(zoomed(drawn_images(dictionary.sizes.image, 12), 2)), "picture");
+  write_file_atomically(folder / "atoms.png", png_bytes(zoomed(first_atoms(dictionary), 6)), "picture");
+  const std::string drawn = (folder / "drawn.png").string(), atoms = (folder / "atoms.png").string();
+  if (flags.json()) return print_json({{"drawn", drawn}, {"atoms", atoms}}), 0;
+  print_text(fmt::format("{}\n{}\n", drawn, atoms));
+  return 0;
+}
+
 }  // namespace
 
 int features(const Words& words) {
@@ -92,9 +114,11 @@ int features(const Words& words) {
   for (const char* name : {"train", "test"}) flags.repeatable(name);
   if (!flags.parse(words)) return 0;
   const FeatureCache cache(data.feature_cache);
-  check_input(!options.list || !options.remove, "--list and --delete: give one of them");
+  check_input(options.list + options.remove.has_value() + options.pictures.has_value() <= 1,
+              "--list, --delete and --pictures: give one of them");
   if (options.list) return list(cache, flags);
   if (options.remove) return remove(cache, *options.remove, flags);
+  if (options.pictures) return draw(*options.pictures, options, data, flags);
   return compute(options, data, flags);
 }
 

@@ -25,6 +25,8 @@ Picture read_picture(std::span<const std::uint8_t> bytes, std::int64_t channels,
 Picture read_png(std::span<const std::uint8_t> bytes, const std::string& where);
 Picture read_jpeg(std::span<const std::uint8_t> bytes, const std::string& where);
 
+std::string png_bytes(const Picture& picture);  // a file of it
+
 // InputError if the header of a picture states a size that is not read.
 void check_picture_size(std::uint64_t width, std::uint64_t height, const std::string& where);
 

@@ -91,4 +91,18 @@ Picture read_png(std::span<const std::uint8_t> bytes, const std::string& where) 
   return picture;
 }
 
+std::string png_bytes(const Picture& picture) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string bytes(size, '\0');
+  const int written = png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.values.data(), 0, nullptr);
+  check_fault(written != 0, "libpng cannot write a picture of {} x {} pixels: {}", picture.width, picture.height, image.message);
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace fodp

@@ -5,15 +5,11 @@
 // could still carry something from one image to the next is a network that remembers: one that gives other numbers when it is asked again
 // is refused. A network that fails on an image, or gives numbers that are not finite, gives zeros for that image and says nothing: whether
 // it does depends on the image.
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <sstream>
-#include <thread>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -31,32 +27,11 @@ namespace {
 constexpr std::string_view kName = "extractor";
 constexpr std::int64_t kVersion = 1, kMostValues = 1 << 22;
 
-// work(item) for each item on threads of their own, each of which computes on one core alone: then the bits of a result do not depend on
-// the number of threads.
-void on_threads(std::int64_t items, const std::function<void(std::int64_t)>& work) {
-  std::atomic<std::int64_t> next = 0;
-  std::exception_ptr failed;
-  std::mutex mutex;
-  const auto run = [&] {
-    at::internal::lazy_init_num_threads();  // before the next line, which it would undo
-    at::set_num_threads(1);                 // of this thread
-    const c10::InferenceMode inference;
-    const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // the same operations in the first call and in all others
-    try {
-      for (std::int64_t item = next++; item < items; item = next++) work(item);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failed = std::current_exception();
-    }
-  };
-  const int before = at::get_num_threads();
-  {
-    std::vector<std::jthread> threads;
-    for (std::int64_t i = std::min<std::int64_t>(items, before); i > 0; --i) threads.emplace_back(run);
-  }
-  at::set_num_threads(before);  // for threads that have not computed yet, whose number is that of the last call
-  if (failed) std::rethrow_exception(failed);
-}
+// How a module is called: without gradients, and with the same operations in the first call and in all others.
+struct AsWritten {
+  const c10::InferenceMode inference;
+  const torch::jit::GraphOptimizerEnabledGuard not_optimised{false};
+};
 
 // The line of an error of TorchScript that says what is wrong: the first that says anything, or that of the exception in the script.
 std::string said(std::string_view text) {
@@ -96,33 +71,35 @@ class Extractor : public ImageEncoder {
   std::int64_t values() const { return values_; }
 
   std::int64_t image_bytes() const override { return images_.channels * images_.height * images_.width; }
-  void encode(std::span<const std::uint8_t> pixels, const ParallelFor&, const TakeFeatures& take, const WorkDone& done) const override {
+  void encode(std::span<const std::uint8_t> pixels, const ParallelFor& parallel, const TakeFeatures& take,
+              const WorkDone& done) const override {
     const auto bytes = static_cast<std::size_t>(image_bytes());
     check_input(pixels.size() % bytes == 0, "{} bytes are no whole number of images of {} bytes", pixels.size(), bytes);
     const auto all = static_cast<std::int64_t>(pixels.size() / bytes);
     std::int64_t finished = 0;
     std::mutex mutex;
-    on_threads(all, [&](std::int64_t i) {
-      const std::vector<float> features = unit_features(pixels.subspan(static_cast<std::size_t>(i) * bytes, bytes));
-      take(i, 1, features.data());
-      const std::lock_guard lock(mutex);
-      ++finished;
-      if (done) done(finished, all);
+    parallel(all, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        const std::vector<float> features = unit_features(pixels.subspan(static_cast<std::size_t>(i) * bytes, bytes));
+        take(i, 1, features.data());
+        const std::lock_guard lock(mutex);
+        ++finished;
+        if (done) done(finished, all);
+      }
     });
   }
 
   std::vector<double> probe() const override {
     std::vector<double> probe;
-    on_threads(1, [&](std::int64_t) {
-      const std::vector<float> features = unit_features(some_image(images_, 0));
-      for (std::size_t i = 0; i < 8; ++i) probe.push_back(features[i * features.size() / 8]);
-    });
+    const std::vector<float> features = unit_features(some_image(images_, 0));
+    for (std::size_t i = 0; i < 8; ++i) probe.push_back(features[i * features.size() / 8]);
     return probe;
   }
 
  private:
   // As the module gives them.
   std::vector<float> raw_features(std::span<const std::uint8_t> pixels) const {
+    const AsWritten as_written;
     at::Tensor image = at::empty({1, images_.channels, images_.height, images_.width}, at::kFloat);
     for (std::size_t i = 0; i < pixels.size(); ++i) image.data_ptr<float>()[i] = static_cast<float>(pixels[i]) / 255.f;
     const at::IValue given = torch::jit::Module(module_).forward({image});
@@ -151,13 +128,11 @@ class Extractor : public ImageEncoder {
   void check_answers() {
     std::vector<std::vector<float>> given;
     std::string problem;
-    on_threads(1, [&](std::int64_t) {
-      try {
-        for (const std::uint64_t number : {0, 1, 0}) given.push_back(raw_features(some_image(images_, number)));
-      } catch (const std::exception& error) {
-        problem = said(error.what());
-      }
-    });
+    try {
+      for (const std::uint64_t number : {0, 1, 0}) given.push_back(raw_features(some_image(images_, number)));
+    } catch (const std::exception& error) {
+      problem = said(error.what());
+    }
     const std::string takes = fmt::format("an image [1, {}, {}, {}] with values 0 to 1", images_.channels, images_.height, images_.width);
     check_input(problem.empty(), "`features` {}: it fails on {}: {}", file_, takes, problem);
     values_ = static_cast<std::int64_t>(given[0].size());

@@ -11,6 +11,7 @@
 #include "fodp/data/row_views.h"
 #include "fodp/features/encoded_rows.h"
 #include "fodp/features/feature_recipe.h"
+#include "fodp/features/patch_dictionary.h"
 
 namespace fodp {
 namespace {
@@ -176,6 +177,14 @@ FeatureReport compute_features(const DataOptions& options, const FeatureWork& wo
   features.of(data.train, "training");
   features.of(data.test, "test");
   return features.report();
+}
+
+PatchDictionary patch_dictionary(const DataOptions& options, const FeatureWork& work) {
+  const DataDescription about = describe_data(options);
+  recipe_of(options, about);  // refuses images that it is not for
+  return find_or_fit_patches(FeatureCache(options.feature_cache),
+                             patch_sizes({about.row_shape[0], about.row_shape[1]}, options.feature_size), work.parallel,
+                             work.told("dictionary from drawn images"));
 }
 
 DataDescription describe_trained_with_features(const nlohmann::json& model, const std::string& where) {

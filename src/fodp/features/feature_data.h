@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fodp/features/feature_work.h"
+#include "fodp/features/patch_features.h"
 
 namespace fodp {
 
@@ -28,6 +29,9 @@ struct FeatureReport {
   bool cached = false;  // all of them were there already
 };
 FeatureReport compute_features(const DataOptions& options, const FeatureWork& work);
+
+// What the patch features of such data are computed by. Reads no row.
+PatchDictionary patch_dictionary(const DataOptions& options, const FeatureWork& work);
 
 // Of a run that was trained, by its model.json, which `where` names: what was public about its data, features included, and further rows
 // as that run would take them. They are computed when they are gathered, and kept nowhere. InputError if the model takes features that

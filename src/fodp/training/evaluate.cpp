@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clamp.h>
@@ -12,8 +11,8 @@
 #include <ATen/ops/trunc.h>
 #include <torch/nn/module.h>
 
-#include "fodp/gradients/side_by_side.h"
 #include "fodp/gradients/user_code.h"
+#include "fodp/gradients/workers.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
@@ -41,16 +40,13 @@ class EvalMode {
 template <class Block>
 void for_each_block(const Model& model, const Rows& test, std::int64_t rows_at_once, const Block& block) {
   const std::int64_t blocks = (test.count() + rows_at_once - 1) / rows_at_once;
-  const SideBySide side_by_side;
   const EvalMode eval_mode(model.module.get());
-  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
+  on_workers(blocks, [&](std::int64_t b) {
     const at::NoGradGuard no_gradients;
-    for (std::int64_t b = first; b < last; ++b) {
-      std::vector<std::int64_t> rows(std::min(rows_at_once, test.count() - b * rows_at_once));
-      std::iota(rows.begin(), rows.end(), b * rows_at_once);
-      const Batch batch = in_user_code("fetching test rows", {}, [&] { return test.gather(rows); });
-      in_user_code("evaluating test rows", batch, [&] { block(b, model.forward(batch.inputs), batch.targets); });
-    }
+    std::vector<std::int64_t> rows(std::min(rows_at_once, test.count() - b * rows_at_once));
+    std::iota(rows.begin(), rows.end(), b * rows_at_once);
+    const Batch batch = in_user_code("fetching test rows", {}, [&] { return test.gather(rows); });
+    in_user_code("evaluating test rows", batch, [&] { block(b, model.forward(batch.inputs), batch.targets); });
   });
 }
 

@@ -7,6 +7,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "fodp/gradients/workers.h"
+
 namespace fodp {
 
 std::int64_t default_threads() {
@@ -23,7 +25,10 @@ void use_threads(std::int64_t threads) {
 }
 
 ParallelFor by_threads() {
-  return [](std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) { at::parallel_for(0, count, 1, body); };
+  return [](std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
+    const std::int64_t ranges = std::min(count, workers());
+    on_workers(ranges, [&](std::int64_t i) { body(count * i / ranges, count * (i + 1) / ranges); });
+  };
 }
 
 }  // namespace fodp
