@@ -4,7 +4,6 @@
 #include <cmath>
 #include <mutex>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -15,8 +14,8 @@
 #include "fodp/base/check.h"
 #include "fodp/gradients/guards.h"
 #include "fodp/gradients/row_by_row.h"
-#include "fodp/gradients/side_by_side.h"
 #include "fodp/gradients/tape.h"
+#include "fodp/gradients/workers.h"
 #include "fodp/noise/lattice.h"
 
 namespace fodp {
@@ -179,7 +178,6 @@ void Clipper::sum_blocks(const Job& job, ClippedRows& total, Answers& answers) c
     return;
   }
   const Untouched untouched(model_);
-  const SideBySide side_by_side;
   Job sized = job;
   sized.at_once = rows_at_once(job.rows);
   std::vector<Answers> by_block(job.rows.blocks.size(), Answers(job));
@@ -212,7 +210,6 @@ Clipper::Losses Clipper::losses_at(std::span<const float> point, const ClipRows&
 
 Clipper::Losses Clipper::losses_of(const ClipRows& rows) const {
   const Untouched untouched(model_);
-  const SideBySide side_by_side;
   Losses losses(rows.blocks.size());
   for_each_block(rows.blocks, [&](std::size_t b, at::Tensor&) {
     const at::NoGradGuard no_gradients;
