@@ -1,5 +1,7 @@
 #include "fodp/gradients/workers.h"
 
+#include <dlfcn.h>
+
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -12,6 +14,15 @@ namespace fodp {
 namespace {
 
 thread_local bool is_worker = false;
+
+// The calling thread alone.
+void compute_on_one_core() {
+  at::internal::lazy_init_num_threads();  // before the next line, which it would undo
+  at::set_num_threads(1);
+  // MKL has a number of its own, which is that of the process unless a thread has set one.
+  using SetThreads = int (*)(int);
+  if (auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"))) set(1);
+}
 
 // What one call of on_workers waits for.
 struct Job {
@@ -51,8 +62,7 @@ class Pool {
 
   void serve() {
     is_worker = true;
-    at::internal::lazy_init_num_threads();  // before the next line, which it would undo
-    at::set_num_threads(1);                 // of this thread
+    compute_on_one_core();
     std::unique_lock lock(mutex_);
     ++serving_;
     started_.notify_all();
