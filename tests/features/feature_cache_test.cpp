@@ -62,6 +62,8 @@ TEST_F(FeatureCacheTest, GivesBackWhatWasWrittenToTheNearestBfloat16) {
       const float expected = at::tensor(value(rows[k], i)).to(at::kBFloat16).to(at::kFloat).item<float>();
       EXPECT_EQ(features[static_cast<std::int64_t>(k)][i].item<float>(), expected);
     }
+  const at::Tensor in_order = again.file->gather(std::vector<std::int64_t>{3, 4});
+  EXPECT_TRUE(in_order[1].equal(features[0]));
   EXPECT_THROW(again.file->gather(std::vector<std::int64_t>{5}), InputError);
   EXPECT_THROW(again.file->gather(std::vector<std::int64_t>{-1}), InputError);
 }

@@ -30,7 +30,7 @@ Batch EncodedRows::gather(std::span<const std::int64_t> rows) const {
   encoder_->encode(pixels, parallel_, [&](std::int64_t first, std::int64_t count, const float* some) {
     std::copy_n(some, count * values, features.data_ptr<float>() + first * values);
   });
-  return {features.to(at::kBFloat16).to(at::kFloat), std::move(targets)};
+  return {features.to(at::kBFloat16), std::move(targets)};
 }
 
 }  // namespace fodp

@@ -15,9 +15,9 @@ class EncodedRows : public Rows {
   EncodedRows(std::shared_ptr<const Rows> images, std::shared_ptr<const ImageEncoder> encoder, std::int64_t values, ParallelFor parallel);
 
   std::int64_t count() const override { return images_->count(); }
-  std::vector<RowShape> inputs() const override { return {{{values_}, at::kFloat}}; }
+  std::vector<RowShape> inputs() const override { return {{{values_}, at::kBFloat16}}; }
   Target target() const override { return images_->target(); }
-  // With values rounded to bfloat16, as a cache keeps them.
+  // In bfloat16, as a cache keeps them.
   Batch gather(std::span<const std::int64_t> rows) const override;
 
  private:

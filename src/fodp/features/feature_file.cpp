@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include "fodp/base/check.h"
 #include "fodp/base/sha256.h"
@@ -76,10 +77,6 @@ FODP_WIDE void narrow(const float* from, std::uint16_t* to, std::int64_t count) 
     const auto bits = std::bit_cast<std::uint32_t>(from[i]);
     to[i] = static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
   }
-}
-
-FODP_WIDE void widen(const std::uint16_t* from, float* to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(from[i]) << 16);
 }
 
 std::uint16_t* row_at(const MappedFile& file, std::int64_t values, std::int64_t row) {
@@ -163,13 +160,18 @@ std::shared_ptr<const FeatureFile> FeatureFile::open(const fs::path& file, const
 }
 
 at::Tensor FeatureFile::gather(std::span<const std::int64_t> rows) const {
-  at::Tensor out = at::empty({static_cast<std::int64_t>(rows.size()), facts_.values}, at::kFloat);
-  float* to = out.data_ptr<float>();
-  for (const std::int64_t row : rows) {
-    check_input(row >= 0 && row < facts_.rows, "features: row {}: must be in [0, {}]", row, facts_.rows - 1);
-    widen(row_at(file_, facts_.values, row), to, facts_.values);
-    to += facts_.values;
+  const auto count = static_cast<std::int64_t>(rows.size()), values = facts_.values;
+  bool in_order = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    check_input(rows[i] >= 0 && rows[i] < facts_.rows, "features: row {}: must be in [0, {}]", rows[i], facts_.rows - 1);
+    in_order = in_order && rows[i] == rows[0] + i;
   }
+  if (count > 0 && in_order)
+    return at::from_blob(
+        row_at(file_, values, rows[0]), {count, values}, [file = shared_from_this()](void*) {}, at::kBFloat16);
+  at::Tensor out = at::empty({count, values}, at::kBFloat16);
+  auto* to = static_cast<std::uint16_t*>(out.data_ptr());
+  for (const std::int64_t row : rows) to = std::copy_n(row_at(file_, values, row), values, to);
   return out;
 }
 

@@ -54,7 +54,7 @@ class MappedFile {
   std::int64_t size_;
 };
 
-class FeatureFile {
+class FeatureFile : public std::enable_shared_from_this<FeatureFile> {
  public:
   // Nothing if the file is not there, is not whole or does not have the contents that it was written with.
   static std::shared_ptr<const FeatureFile> open(const std::filesystem::path& file, const ParallelFor& parallel);
@@ -62,7 +62,7 @@ class FeatureFile {
   static std::optional<FeatureFacts> facts_in(const std::filesystem::path& file);
 
   const FeatureFacts& facts() const { return facts_; }
-  // Rows as float32, [rows, values].
+  // Rows as bfloat16, [rows, values]. Rows that follow each other are not copied: the tensor is the file's memory, and is only read.
   at::Tensor gather(std::span<const std::int64_t> rows) const;
 
  private:
@@ -94,7 +94,7 @@ class FeatureRows : public Rows {
   FeatureRows(std::shared_ptr<const FeatureFile> features, at::Tensor labels, std::int64_t classes);
 
   std::int64_t count() const override { return labels_.size(0); }
-  std::vector<RowShape> inputs() const override { return {{{features_->facts().values}, at::kFloat}}; }
+  std::vector<RowShape> inputs() const override { return {{{features_->facts().values}, at::kBFloat16}}; }
   Target target() const override { return {Target::Kind::classes, classes_, {{}, at::kLong}}; }
   Batch gather(std::span<const std::int64_t> rows) const override;
 

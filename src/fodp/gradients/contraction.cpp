@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 
 #include "fodp/base/check.h"
+#include "fodp/gradients/narrow_inputs.h"
 
 namespace fodp {
 namespace {
@@ -71,7 +72,10 @@ double squared_norm(std::span<const float> values) {
 void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared) {
   const at::Tensor values = rows.contiguous();
   const std::size_t each = squared.empty() ? 0 : static_cast<std::size_t>(values.numel()) / squared.size();
-  for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += squared_norm({values.data_ptr<float>() + i * each, each});
+  const bool narrow = values.scalar_type() == at::kBFloat16;
+  for (std::size_t i = 0; i < squared.size(); ++i)
+    squared[i] +=
+        narrow ? narrow_squared_norm({narrow_bits(values) + i * each, each}) : squared_norm({values.data_ptr<float>() + i * each, each});
 }
 
 void add_reach(const at::Tensor& a, const at::Tensor& b, double times, std::span<double> reach) {
@@ -83,12 +87,10 @@ void add_reach(const at::Tensor& a, const at::Tensor& b, double times, std::span
 
 void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared) {
   if (inputs.size(2) == 1) {  // at one position the norm of b a^T is the product of their norms
-    const at::Tensor a = inputs.contiguous(), b = output_gradients.contiguous();
-    const auto in = static_cast<std::size_t>(a.size(1)), out = static_cast<std::size_t>(b.size(1));
-    for (std::size_t i = 0; i < squared.size(); ++i) {
-      const double of_inputs = squared_norm({a.data_ptr<float>() + i * in, in});
-      squared[i] += if_huge(of_inputs) + of_inputs * squared_norm({b.data_ptr<float>() + i * out, out});
-    }
+    std::vector<double> of_inputs(squared.size(), 0.0), of_gradients(squared.size(), 0.0);
+    add_squared_norms_of_rows(inputs, of_inputs);
+    add_squared_norms_of_rows(output_gradients, of_gradients);
+    for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += if_huge(of_inputs[i]) + of_inputs[i] * of_gradients[i];
   } else if (ghost_is_cheaper(inputs.size(1), output_gradients.size(1), inputs.size(2))) {
     add_ghost(inputs, output_gradients, squared);
   } else {

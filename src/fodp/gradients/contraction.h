@@ -18,7 +18,7 @@ namespace fodp {
 // Memory beyond the arguments is bounded by kChunkElements numbers or one row's gradient.
 void add_contracted_squared_norms(const at::Tensor& inputs, const at::Tensor& output_gradients, std::span<double> squared);
 
-// Adds to squared[i] the squared norm of row i, in double. `rows` is [rows, ...] in float32.
+// Adds to squared[i] the squared norm of row i, in double. `rows` is [rows, ...] in float32 or bfloat16.
 void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared);
 
 // The sum of squares, computed in double.

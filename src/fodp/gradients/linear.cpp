@@ -13,6 +13,7 @@
 
 #include "fodp/base/check.h"
 #include "fodp/gradients/contraction.h"
+#include "fodp/gradients/narrow_inputs.h"
 #include "fodp/gradients/parameters.h"
 #include "fodp/gradients/weight_and_bias.h"
 
@@ -55,7 +56,11 @@ class LinearRecord : public WeightAndBiasRecord {
     const at::Tensor scaled = (output_gradient_ * weights.view({-1, 1, 1})).view({-1, weight_.size(0)});
     if (trains_weight()) {
       at::Tensor place = flat.place_of(weight_, sum);
-      at::mm_out(place, scaled.t(), input_.reshape({-1, weight_.size(1)}));
+      const at::Tensor inputs = input_.reshape({-1, weight_.size(1)});
+      if (is_narrow(inputs, weight_))
+        write_narrow_sum(scaled, inputs, place);
+      else
+        at::mm_out(place, scaled.t(), inputs);
     }
     if (trains_bias()) {
       at::Tensor place = flat.place_of(bias_, sum);
@@ -67,13 +72,19 @@ class LinearRecord : public WeightAndBiasRecord {
   at::Tensor input_, output_gradient_;
 };
 
+at::Tensor product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  if (!is_narrow(input, weight)) return at::linear(input, weight, bias);
+  const at::Tensor products = narrow_products(input, weight);
+  return bias.defined() ? products + bias : products;
+}
+
 // Weight and bias are inputs of the autograd function, so that backward reaches a first layer too, whose own input needs no gradient. They
 // get no gradient themselves. A missing bias is an empty tensor, because LibTorch 1.13 takes no undefined tensor here.
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* context, at::Tensor input, at::Tensor weight, at::Tensor bias) {
     context->saved_data["wants_input_gradient"] = input.requires_grad();
     context->save_for_backward({input, weight, bias});
-    return at::linear(input, weight, bias.numel() > 0 ? bias : at::Tensor());
+    return product(input, weight, bias.numel() > 0 ? bias : at::Tensor());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -88,7 +99,9 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 }  // namespace
 
 at::Tensor recorded_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
-  if (!Tape::records({weight, bias})) return at::linear(input, weight, bias);
+  if (input.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kFloat && !is_narrow(input, weight))
+    return recorded_linear(input.to(at::kFloat), weight, bias);
+  if (!Tape::records({weight, bias})) return product(input, weight, bias);
   check_input(input.dim() >= 2 && input.size(-1) == weight.size(1),
               "fodp::nn::Linear takes [rows, ..., {}] while it records, got [{}]: rows come first", weight.size(1),
               fmt::join(input.sizes(), ", "));

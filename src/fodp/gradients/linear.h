@@ -10,7 +10,8 @@
 namespace fodp {
 
 // Computes at::linear, from [rows, ..., in] to [rows, ..., out], and lets weight and bias write to the tape where they are trainable. Both
-// must be parameters or contiguous parts of parameters; the bias may be undefined.
+// must be parameters or contiguous parts of parameters; the bias may be undefined. An input in bfloat16 is taken as the float32 that it
+// stands for.
 at::Tensor recorded_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 namespace nn {
@@ -24,7 +25,7 @@ class LinearImpl : public torch::nn::Cloneable<LinearImpl>, public PrivateLayer 
   void reset_parameters();  // initial values as in PyTorch: uniform in +-1/sqrt(in_features)
   void pretty_print(std::ostream& stream) const override;
 
-  // Takes [rows, ..., in_features] and gives [rows, ..., out_features].
+  // Takes [rows, ..., in_features] and gives [rows, ..., out_features]. Inputs may be bfloat16, which is widened to float32.
   at::Tensor forward(const at::Tensor& input);
 
   torch::nn::LinearOptions options;
