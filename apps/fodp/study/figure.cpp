@@ -19,6 +19,13 @@ std::optional<double> number_in(const Record& point, const std::string& name) {
 std::string named(const std::string& axis, const std::string& label) { return as_number(label) ? axis + " " + label : label; }
 
 // The means over the runs, evaluation by evaluation. Runs that were cut short end the series.
+// An interval from two values is twelve times as wide as they are apart: it would hide what the figure shows. Tables have it.
+Estimate drawn(const std::vector<double>& values) {
+  Estimate out = estimate(values);
+  if (out.n < 3) out.low = out.high = std::nullopt;
+  return out;
+}
+
 std::vector<FigurePoint> curve_points(const FigureSpec& spec, const std::string& y, const std::vector<const RunResult*>& runs) {
   std::vector<FigurePoint> points;
   std::size_t length = runs.empty() ? 0 : SIZE_MAX;
@@ -30,7 +37,7 @@ std::vector<FigurePoint> curve_points(const FigureSpec& spec, const std::string&
     std::vector<double> values;
     for (const RunResult* run : runs)
       if (const auto value = number_in((*run->record)["curve"][i], y)) values.push_back(*value);
-    point.y = estimate(values);
+    point.y = drawn(values);
     if (point.y.n > 0) points.push_back(std::move(point));
   }
   return points;
@@ -48,7 +55,7 @@ std::vector<FigurePoint> end_points(const FigureSpec& spec, const std::string& y
     for (const RunResult* run : results.at(one))
       if (const auto number = final_quantity(*run->record, y)) values.push_back(*number);
     const double x = spec.kind == FigureKind::bar ? count : as_number(value.label).value_or(count);
-    if (!values.empty()) points.push_back({.x = {x}, .y = estimate(values)});
+    if (!values.empty()) points.push_back({.x = {x}, .y = drawn(values)});
     ++count;
   }
   return points;
