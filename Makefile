@@ -23,6 +23,7 @@ bench: packages
 	@build/release/benchmarks/bench_accounting
 	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step
 	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step methods
+	@OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 build/release/benchmarks/bench_step features
 
 # Looks for files on which a reader fails, SECONDS for each format (CONTRIBUTING.md); needs clang.
 fuzz: SECONDS ?= 20

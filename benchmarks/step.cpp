@@ -2,6 +2,7 @@
 //
 //   bench_step                        times, as ratios of alternating runs in one process
 //   bench_step methods                a step of each method over one of DP-SGD, likewise
+//   bench_step features               a full-batch step of a linear model of features over the time to read them once
 //   bench_step memory MODEL plain     peak memory of a process that takes a few steps of one kind
 //   bench_step memory MODEL private
 //
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <numeric>
@@ -50,8 +52,10 @@ const Case kCases[] = {
 // One model, its rows, and a step of either kind.
 class Bench {
  public:
-  explicit Bench(const Case& c) : rows_(c.rows), model_(make_model({.model = c.model}, c.shape)) {
-    inputs_ = at::randn({rows_, c.shape.channels, c.shape.height, c.shape.width});
+  explicit Bench(const Case& c, at::ScalarType type = at::kFloat) : rows_(c.rows), model_(make_model({.model = c.model}, c.shape)) {
+    inputs_ = c.shape.is_list ? at::randn({rows_, c.shape.width}) : at::randn({rows_, c.shape.channels, c.shape.height, c.shape.width});
+    if (c.shape.unit_norm) inputs_ /= inputs_.norm(2, {1}, /*keepdim=*/true);
+    inputs_ = inputs_.to(type);
     targets_ = at::randint(c.shape.classes, {rows_}, at::kLong);
   }
 
@@ -75,6 +79,8 @@ class Bench {
   }
 
   void private_step() { steps_->step(); }
+
+  const at::Tensor& inputs() const { return inputs_; }
 
   void plain_step() {
     if (!optimizer_) optimizer_ = std::make_unique<torch::optim::SGD>(model_.module->parameters(), .1);
@@ -145,6 +151,37 @@ void compare_methods() {
   }
 }
 
+// Reads every byte once, on all threads, and gives back something that depends on each of them.
+std::uint64_t read_all(const at::Tensor& values) {
+  const auto* words = static_cast<const std::uint64_t*>(values.data_ptr());
+  const std::int64_t count = static_cast<std::int64_t>(values.nbytes() / sizeof *words);
+  constexpr std::int64_t kPiece = 1 << 17;
+  std::atomic<std::uint64_t> all = 0;
+  by_threads()((count + kPiece - 1) / kPiece, [&](std::int64_t first, std::int64_t last) {
+    std::uint64_t sum = 0;
+    for (std::int64_t i = first * kPiece; i < std::min(last * kPiece, count); ++i) sum ^= words[i];
+    all ^= sum;
+  });
+  return all;
+}
+
+// Features of CIFAR-10's standard size, a fifth of its rows.
+void compare_with_reading() {
+  Bench bench({"linear", ModelKind::linear, {1, 1, 40960, 10, true, true}, 10000}, at::kBFloat16);
+  bench.make_private("dp-sgd");
+  bench.private_step();
+  std::uint64_t seen = read_all(bench.inputs());
+  std::vector<double> reading, steps, ratios;
+  for (int i = 0; i < 15; ++i) {
+    reading.push_back(milliseconds([&] { seen ^= read_all(bench.inputs()); }));
+    steps.push_back(milliseconds([&] { bench.private_step(); }));
+    ratios.push_back(steps.back() / reading.back());
+  }
+  std::printf("A step of a linear model on %.2f GB of features takes %.0f ms, reading them once %.0f ms: %.1f times as long (%s)\n",
+              static_cast<double>(bench.inputs().nbytes()) / 1e9, median(steps), median(reading), median(ratios),
+              seen == 0 ? "even" : "odd");
+}
+
 int measure_memory(const std::string& model, const std::string& kind) {
   const auto found = std::ranges::find(kCases, model, &Case::name);
   if (found == std::end(kCases) || (kind != "plain" && kind != "private")) return 2;
@@ -163,6 +200,7 @@ int main(int argc, char** argv) {
   use_threads(default_threads());
   if (argc == 4 && std::string(argv[1]) == "memory") return measure_memory(argv[2], argv[3]);
   if (argc == 2 && std::string(argv[1]) == "methods") return compare_methods(), 0;
+  if (argc == 2 && std::string(argv[1]) == "features") return compare_with_reading(), 0;
   if (argc != 1) return 2;
   compare_times();
   return 0;
