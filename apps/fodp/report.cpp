@@ -1,4 +1,6 @@
 // fodp report: one page about studies and runs. No data, no LibTorch.
+#include <unistd.h>
+
 #include <fmt/core.h>
 
 #include "command.h"
@@ -32,7 +34,7 @@ constexpr std::size_t kCompactPoints = 13;
 // The records of the studies' runs, without those of tuning, whose outcome stands with the study.
 void write_compact(const std::filesystem::path& directory, const std::vector<StudyResults>& all) {
   std::filesystem::create_directories(directory);
-  RecordFile records(directory / "records.jsonl");
+  RecordFile records(directory / "records.jsonl", RecordFile::Torn::cut);
   for (const StudyResults& results : all) {
     write_study(directory, results);
     const std::set<std::string> columns = curve_columns(results.study);
@@ -55,6 +57,8 @@ int report(const Words& words) {
   flags.add("Report", options);
   if (!flags.parse(words)) return 0;
   check_input(!directories.empty(), "give the directory of a study or of a run; for example: fodp report runs/demo --out demo.html");
+  const std::string ending = std::filesystem::path(options.out).extension().string();
+  check_input(ending == ".html" || ending == ".htm", "--out {}: the page is HTML: give a name that ends in .html", options.out);
   std::vector<nlohmann::ordered_json> sections;
   std::string markdown;
   Written written;
@@ -66,7 +70,12 @@ int report(const Words& words) {
     }
     const RecordFile records(std::filesystem::path(directory) / "records.jsonl");
     const std::vector<StudyResults> all = read_results(directory, records);
-    const Written one = write_tables_and_figures(directory, all);
+    if (records.torn())
+      note(fmt::format("fodp: the last line of {}/records.jsonl is torn and is left out; the study's own command does its run again\n",
+                       directory));
+    const bool writable = ::access(directory.c_str(), W_OK | X_OK) == 0;
+    if (!writable) note(fmt::format("fodp: {} cannot be written: its tables and figures are only on the page\n", directory));
+    const Written one = writable ? write_tables_and_figures(directory, all) : Written();
     written.tables.insert(written.tables.end(), one.tables.begin(), one.tables.end());
     written.figures.insert(written.figures.end(), one.figures.begin(), one.figures.end());
     for (const StudyResults& results : all) sections.push_back(study_section(results));

@@ -164,8 +164,8 @@ def check_texts(page, report):
             pairs = list(zip(page.texts(f".{kind} dt", element), page.texts(f".{kind} dd", element)))
             same(f"{name}: {kind}", pairs, [tuple(pair) for pair in section.get(kind, [])])
         same(f"{name}: warnings", page.texts(".warning", element), section.get("warnings", []))
-        code = [section.get("statement"), section.get("repeat")]
-        same(f"{name}: statement and command", page.texts("pre", element), [text for text in code if text])
+        code = [section.get("statement"), section.get("file"), section.get("repeat")]
+        same(f"{name}: statement, file and command", page.texts("pre", element), [text for text in code if text])
         tables = page.find("table", element)
         same(f"{name}: number of tables", len(tables), len(section["tables"]))
         for shown, table in zip(tables, section["tables"]):

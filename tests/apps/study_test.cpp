@@ -234,6 +234,12 @@ TEST_F(StudyCommand, BadStudiesAreRefusedBeforeTheFirstRun) {
   refused("[base]\nepsilon = -1\n", "epsilon");
   refused("[base]\ntrain-size = 70000\n", "train-size");
   refused("[base]\ndata = \"cifar-10\"\n", "cifar-10");
+  refused("title = \"empty\"\n", "nothing to train or to draw");
+  refused("[base]\nclip-norm = 7\n[axes]\nclip-norm = [1, 2]\n", "base.clip-norm: every run has another value");
+  refused("[axes]\nclip-norm = [0.5, \"0.50\"]\n", "are the same training");
+  refused("[base]\ndata = \"table\"\n", "not on data of one's own");
+  refused("[axes]\nmethod = [\"dp-sgd\"]\n[tune]\noption = \"adam-beta1\"\ngrid = [0.5, 0.6]\nvalidation = 100\n",
+          "tune.option: no run of this study reads --adam-beta1");
   EXPECT_EQ(fodp("study nowhere.toml --out x").status, 2);
   EXPECT_EQ(fodp("study").status, 2);
   write("file", "");
@@ -241,10 +247,62 @@ TEST_F(StudyCommand, BadStudiesAreRefusedBeforeTheFirstRun) {
   EXPECT_EQ(fodp("study own.toml --out /proc/nowhere").status, 2);
 }
 
+TEST_F(StudyCommand, WhatADirectoryHoldsIsNotReplaced) {
+  ASSERT_EQ(fodp("study own.toml --out d --quiet").status, 0);
+  const std::string before = content(folder_ / "d/records.jsonl"), table = content(folder_ / "d/tables/final.csv");
+  const auto refused = [&](const std::string& command, const std::string& says) {
+    const Outcome outcome = fodp(command);
+    EXPECT_EQ(outcome.status, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr(says)) << command;
+  };
+  refused("report d --out d/records.jsonl", "ends in .html");
+  refused("study own.toml --out d --quick", "without --quick");
+  write("other.toml", kStudy);
+  refused("study other.toml --out d", "both write");
+  std::filesystem::create_directory(folder_ / "run");
+  write("run/summary.json", "{}");
+  refused("study own.toml --out run", "holds a run of fodp train");
+  // Somebody who only looks changes nothing, also where the last line is torn.
+  write("d/records.jsonl", before.substr(0, before.size() - 50));
+  EXPECT_THAT(fodp("report d --out r.html").err, HasSubstr("is torn"));
+  EXPECT_EQ(content(folder_ / "d/records.jsonl").size(), before.size() - 50);
+  EXPECT_EQ(json("study own.toml --out d --quiet")["done"], 1);
+  EXPECT_EQ(content(folder_ / "d/tables/final.csv"), table);
+}
+
+// Results are of a test set: with another one under the same name, nothing that is recorded counts.
+TEST_F(StudyCommand, OtherTestDataAreNotMixedIn) {
+  std::filesystem::create_directory(folder_ / "mnist");
+  const auto add = [&](const std::string& name, const std::string& bytes) { write("mnist/" + name, bytes); };
+  const auto number = [](std::uint32_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 255);
+    return bytes;
+  };
+  for (const auto& [name, count] : {std::pair{"train", 200u}, {"t10k", 100u}}) {
+    std::string pixels(std::size_t{count} * 784, '\0'), labels(count, '\0');
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<char>(i * 7919 % 251);
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<char>(i % 10);
+    add(std::string(name) + "-images-idx3-ubyte", number(0x803) + number(count) + number(28) + number(28) + pixels);
+    add(std::string(name) + "-labels-idx1-ubyte", number(0x801) + number(count) + labels);
+  }
+  write("own.toml", "[base]\ndata = \"mnist\"\nhidden = \"4\"\nsample-rate = 0.2\nsteps = 3\n[axes]\nmethod = [\"dp-sgd\"]\n");
+  ASSERT_EQ(json("study own.toml --out d --quiet --data-dir .")["done"], 1);
+  EXPECT_EQ(json("study own.toml --out d --quiet --data-dir .")["done"], 0);
+  std::string labels = content(folder_ / "mnist/t10k-labels-idx1-ubyte");
+  labels.back() = static_cast<char>(3);
+  write("mnist/t10k-labels-idx1-ubyte", labels);
+  EXPECT_EQ(json("study own.toml --out d --quiet --data-dir .")["done"], 1);
+}
+
 TEST_F(StudyCommand, SecureRunsArePrivate) {
   write("own.toml", std::string(kStudy).replace(std::string(kStudy).find("seeds = [1, 2]"), 14, "seeds = [1]"));
   fodp("study own.toml --out d --secure --quiet");
   EXPECT_EQ(nlohmann::json::parse(lines("d/records.jsonl")[0])["private"], true);
+  EXPECT_THAT(content(folder_ / "d/report.html"), Not(HasSubstr("\"NOT PRIVATE")));
+  write("own.toml", content(folder_ / "own.toml") + "[tune]\noption = \"lr\"\ngrid = [1, 2]\nvalidation = 100\n");
+  fodp("study own.toml --out tuned --secure --quiet");
+  EXPECT_THAT(content(folder_ / "tuned/report.html"), HasSubstr("NOT PRIVATE: --lr was chosen by results on training rows"));
 }
 
 TEST_F(StudyCommand, ARunsPageIsItsPrivacyReport) {

@@ -24,11 +24,16 @@ TEST(Records, ComeBackAsTheyWereWritten) {
   const RecordFile again(file);
   ASSERT_EQ(again.records().size(), 3u);
   EXPECT_EQ(again.records()[1], made_up_record("b", "k1", .6));
-  EXPECT_FALSE(again.mended());
+  EXPECT_FALSE(again.torn());
   EXPECT_EQ((*again.find("k1", "a"))["test_accuracy"], .7) << "the last one counts";
   EXPECT_EQ((*again.find("k1"))["test_accuracy"], .7);
   EXPECT_EQ(again.find("k2"), nullptr);
   EXPECT_EQ(again.find("k1", "c"), nullptr);
+  RecordFile more(file);
+  Record failed = made_up_record("a", "k1", 0);
+  failed["status"] = "failed";
+  more.add(failed);
+  EXPECT_EQ((*more.find("k1", "a"))["test_accuracy"], .7) << "a failure hides no result";
 }
 
 // Cut at every byte of the last line, as a kill can.
@@ -38,8 +43,10 @@ TEST(Records, ATornLastLineIsTakenOut) {
   const std::string first = record_line(made_up_record("a", "k1", .5)) + "\n", second = record_line(made_up_record("a", "k2", .6));
   for (std::size_t cut = 1; cut <= second.size(); ++cut) {
     std::ofstream(file) << first << second.substr(0, cut);
-    RecordFile records(file);
-    EXPECT_TRUE(records.mended());
+    EXPECT_EQ(RecordFile(file).torn(), cut < second.size());
+    EXPECT_EQ(std::filesystem::file_size(file), first.size() + cut) << "whoever only reads changes nothing";
+    RecordFile records(file, RecordFile::Torn::cut);
+    EXPECT_EQ(records.torn(), cut < second.size());
     EXPECT_EQ(records.records().size(), cut == second.size() ? 2u : 1u) << cut;
     records.add(made_up_record("a", "k3", .7));
     EXPECT_EQ(RecordFile(file).records().size(), cut == second.size() ? 3u : 2u) << cut;

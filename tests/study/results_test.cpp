@@ -96,6 +96,60 @@ TEST_F(MadeUp, WhatIsTheSameOnEverySeedIsNotAbove) {
       if (run.seed == other.seed && run.place.at("budget") == other.place.at("budget") && other.place.at("method") == "dp-sgd")
         run.record = other.record;
   EXPECT_EQ(verdicts_of(made)[1].outcome, Outcome::fails);
+  EXPECT_EQ(verdict_numbers(verdicts_of(made)[1]), "the same on each of 3 seeds");
+}
+
+TEST_F(MadeUp, AGainThatIsMuchSmallerThanClaimedDoesNotHold) {
+  StudyResults made = results(.1);
+  made.study.claims[0].claimed = .5;
+  const Verdict verdict = verdicts_of(made)[0];
+  EXPECT_EQ(verdict.outcome, Outcome::fails);
+  EXPECT_THAT(verdict_numbers(verdict), HasSubstr("the paper has +0.5000, which the interval excludes, though the sign holds"));
+}
+
+// Epsilon follows from the options: it needs no test, and a difference in its last digits is none.
+TEST_F(MadeUp, WhatFollowsFromTheOptionsIsComparedAsItIs) {
+  StudyResults made = results(.1);
+  std::vector<Record> records;
+  records.reserve(made.runs.size());
+  for (RunResult& run : made.runs) {
+    records.push_back(*run.record);
+    const bool noise = run.place.at("budget") == "noise";
+    records.back()["epsilon"] = run.place.at("method") == "dp-sgd" ? 3.0 : noise ? 2.5 : 2.9999999;
+    run.record = &records.back();
+  }
+  for (Claim& claim : made.study.claims) claim.value = "epsilon", claim.less = true, claim.claimed.reset();
+  const std::vector<Verdict> verdicts = verdicts_of(made);
+  EXPECT_EQ(verdicts[0].outcome, Outcome::holds);
+  EXPECT_EQ(verdicts[1].outcome, Outcome::fails);
+  const Table table = make_table(made.study.tables.front(), made);
+  EXPECT_THAT(table_markdown(table), AllOf(HasSubstr("| budget | method | epsilon | n |"), HasSubstr("| noise | FO | 2.5 | 3 |")));
+}
+
+TEST_F(MadeUp, ALineSaysHowManyPairsItCompares) {
+  StudyResults made = results(.1);
+  for (RunResult& run : made.runs)
+    if (run.place.at("method") == "dp-sgd" && run.seed == 2) run.record = nullptr;
+  EXPECT_THAT(table_markdown(make_table(made.study.tables.front(), made)), HasSubstr("(2 pairs)"));
+}
+
+TEST_F(MadeUp, AnAxisWithoutNumbersIsLeftOut) {
+  StudyResults made = results(.1);
+  std::vector<Record> records;
+  records.reserve(made.runs.size());
+  for (RunResult& run : made.runs) {
+    records.push_back(*run.record);
+    for (Record& point : records.back()["curve"]) point["epsilon"] = "inf";
+    run.record = &records.back();
+  }
+  FigureSpec spec = made.study.figures.front();
+  spec.x = {"epsilon", "epoch"};
+  const Figure figure = make_figure(spec, made);
+  ASSERT_EQ(figure.x.size(), 1u);
+  EXPECT_EQ(figure.x.front().key, "epoch");
+  EXPECT_EQ(figure.panels[0].series[1].points[1].x.front(), 2);
+  spec.x = {"epsilon"};
+  EXPECT_TRUE(make_figure(spec, made).panels.empty());
 }
 
 TEST_F(MadeUp, AFigureHasTheMeansOfTheCurves) {

@@ -36,6 +36,9 @@ TEST(Statistics, PairsAreComparedByTheirDifferences) {
   EXPECT_LT(*got.low, 0);
   EXPECT_GT(*got.high, .175);
   EXPECT_EQ(*compare(std::vector{1., 2.}, std::vector{1., 2.}).p, 1);
+  const Comparison without_spread = compare(std::vector{.55, .65}, std::vector{.5, .6});
+  EXPECT_NEAR(without_spread.mean, .05, 1e-12);
+  EXPECT_FALSE(without_spread.p || without_spread.low || without_spread.high) << "two equal differences are no certainty";
 }
 
 // By hand: sorted .01, .02, .03, .04 times 4, 3, 2, 1 and never falling.

@@ -355,21 +355,22 @@ const folded = (title, open, content) =>
   content ? element("details", open ? { open: "" } : {}, element("summary", {}, title), content) : null;
 
 function section_element(section, i) {
-  const { kind, name, title, asked, source, verdicts, headline, warnings, tables, figures, statement, facts, settings, repeat } = section;
+  const { kind, name, title, asked, source, verdicts, headline, warnings, tables, figures, statement, facts, settings, file, repeat } = section;
   const styles = section_styles(section);
   return element("section", { id: `section-${i}`, class: kind },
     element("p", { class: "kind" }, `${kind} ${name}`),
     element("h2", {}, title),
     paragraph("asked", asked),
     paragraph("source", source),
-    verdicts.length ? element("ul", { class: "verdicts" }, verdicts.map(verdict_element)) : null,
     pairs(headline, "headline"),
     warnings?.map((warning) => paragraph("warning", warning)),
+    verdicts.length ? element("ul", { class: "verdicts" }, verdicts.map(verdict_element)) : null,
     tables.map(table_element),
     figures.map((figure) => figure_element(figure, styles)),
     folded("Privacy statement", true, code(statement)),
     folded("How it was made", true, pairs(facts, "facts")),
     folded("Settings", false, pairs(settings, "settings")),
+    folded("The study's file", false, code(file)),
     folded("To repeat it", true, code(repeat)));
 }
 

@@ -1,6 +1,7 @@
 #include "study/figure.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fodp/base/fields.h"
 #include "fodp/mechanism/kernel.h"
@@ -105,6 +106,28 @@ void add_panels(Figure& figure, const FigureSpec& spec, const StudyResults& resu
   }
 }
 
+// An axis on which no point has a place, as on that of epsilon without noise, is left out. Series that have none on it are named.
+void drop_empty_axes(Figure& figure) {
+  for (std::size_t i = figure.x.size(); i-- > 0;) {
+    std::string without;
+    bool any = false;
+    for (const FigurePanel& panel : figure.panels)
+      for (const FigureSeries& series : panel.series) {
+        const bool has = std::ranges::any_of(series.points, [&](const FigurePoint& point) { return std::isfinite(point.x[i]); });
+        any = any || has;
+        if (!has && without.find(series.name) == without.npos) without += (without.empty() ? "" : ", ") + series.name;
+      }
+    if (!without.empty())
+      figure.note += fmt::format("{}Without a number of {}: {}.", figure.note.empty() ? "" : " ", figure.x[i].label, without);
+    if (any) continue;
+    if (figure.x.size() == 1) return figure.panels.clear();
+    figure.x.erase(figure.x.begin() + static_cast<std::ptrdiff_t>(i));
+    for (FigurePanel& panel : figure.panels)
+      for (FigureSeries& series : panel.series)
+        for (FigurePoint& point : series.points) point.x.erase(point.x.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 }  // namespace
 
 Figure make_figure(const FigureSpec& spec, const StudyResults& results) {
@@ -118,6 +141,7 @@ Figure make_figure(const FigureSpec& spec, const StudyResults& results) {
   if (spec.kind == FigureKind::bar)
     for (const AxisValue& value : results.study.axis(spec.x.front()).values) figure.categories.push_back(value.label);
   add_panels(figure, spec, results, spec.where, 0, "");
+  drop_empty_axes(figure);
   return figure;
 }
 

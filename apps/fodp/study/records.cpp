@@ -81,43 +81,45 @@ std::optional<Record> read_record(std::string_view line) {
   return record;
 }
 
-RecordFile::RecordFile(std::filesystem::path file) : file_(std::move(file)) {
+RecordFile::RecordFile(std::filesystem::path file, Torn torn) : file_(std::move(file)) {
   std::ifstream stream(file_, std::ios::binary);
   if (!stream) {
     check_input(!std::filesystem::exists(file_), "{}: cannot be read: {}", file_.string(), std::strerror(errno));
     return;
   }
   std::int64_t number = 0, whole = 0;
+  bool newline_missing = false;
   for (std::string line; std::getline(stream, line);) {
     ++number;
     const bool ended = !stream.eof();
     std::optional<Record> record = read_record(line);
     const std::string where = fmt::format("{}: line {}", file_.string(), number);
     if (!record && !ended) {  // the program was killed while it wrote this line
-      mended_ = true;
+      torn_ = true;
       break;
     }
     check_input(record.has_value(), "{}: the record is damaged; delete this line and the run will be done again", where);
     check_fields(*record, where);
     records_.push_back(std::move(*record));
     whole += static_cast<std::int64_t>(line.size()) + 1;
-    mended_ = mended_ || !ended;
+    newline_missing = !ended;
   }
-  if (!mended_) return;
+  if (torn == Torn::leave) return;
+  if (newline_missing) std::ofstream(file_, std::ios::app | std::ios::binary) << '\n';
+  if (!torn_) return;
   std::error_code error;
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(file_));
-  if (size < whole) {  // only the newline is missing
-    std::ofstream(file_, std::ios::app | std::ios::binary) << '\n';
-    return;
-  }
   std::filesystem::resize_file(file_, static_cast<std::uintmax_t>(whole), error);
   check_input(!error, "{}: its last line is torn and cannot be cut off: {}", file_.string(), error.message());
 }
 
 const Record* RecordFile::find(std::string_view key, std::string_view study) const {
+  const Record* last = nullptr;
   for (auto record = records_.rbegin(); record != records_.rend(); ++record)
-    if ((*record)["key"] == key && (study.empty() || (*record)["study"] == study)) return &*record;
-  return nullptr;
+    if ((*record)["key"] == key && (study.empty() || (*record)["study"] == study)) {
+      if ((*record)["status"] == "done") return &*record;
+      if (!last) last = &*record;
+    }
+  return last;
 }
 
 void RecordFile::add(Record record) {
@@ -128,7 +130,7 @@ void RecordFile::add(Record record) {
   const auto written = ::write(descriptor, line.data(), line.size());
   const bool whole = written == static_cast<ssize_t>(line.size()) && ::fsync(descriptor) == 0;
   const int problem = errno;
-  if (!whole && ::ftruncate(descriptor, before) != 0) mended_ = true;  // the torn line is cut off when the file is read again
+  if (!whole && ::ftruncate(descriptor, before) != 0) torn_ = true;  // the torn line is cut off when the file is read again
   ::close(descriptor);
   check_fault(whole, "{}: writing failed: {}", file_.string(), std::strerror(problem));
   records_.push_back(std::move(record));

@@ -19,14 +19,16 @@ using Record = nlohmann::ordered_json;
 
 class RecordFile {
  public:
-  // Reads the file, if there is one. A last line that was not written to its end is left out (and `mended` is true); InputError, naming
-  // the line, for any other line that is damaged.
-  explicit RecordFile(std::filesystem::path file);
+  // Reads the file, if there is one. A last line that was not written to its end is left out, and `torn` is true; with Torn::cut, for
+  // whoever holds the directory's lock, it is also taken out of the file. InputError, naming the line, for any other line that is damaged.
+  enum class Torn { leave, cut };
+  explicit RecordFile(std::filesystem::path file, Torn torn = Torn::leave);
 
   const std::vector<Record>& records() const { return records_; }
-  bool mended() const { return mended_; }
+  bool torn() const { return torn_; }
 
-  // The last record of this study under this key; one of any study if `study` is empty. Null if there is none.
+  // The last record of this study under this key that is done, else the last one; one of any study if `study` is empty. Null if there is
+  // none.
   const Record* find(std::string_view key, std::string_view study = {}) const;
 
   // Appends, and sees to it that the line has reached the disk. FaultError if it cannot; the lines before it stay.
@@ -35,7 +37,7 @@ class RecordFile {
  private:
   std::filesystem::path file_;
   std::vector<Record> records_;
-  bool mended_ = false;
+  bool torn_ = false;
 };
 
 // A line of the file, with its checksum and without a newline, and back. `read_record` gives nothing for a damaged line.

@@ -1,7 +1,10 @@
 #include "study/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+
+#include <fmt/ranges.h>
 
 #include "fodp/base/atomic_file.h"
 #include "fodp/base/check.h"
@@ -18,6 +21,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json pair(std::string name, std::string text) { return Json::array({std::move(name), std::move(text)}); }
+
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump(); }
+
+std::string file_text(const std::filesystem::path& file) { return read_text_file(file, file.string()); }
 
 std::string joined(const std::set<std::string>& texts, const char* between) {
   std::string out;
@@ -51,6 +58,36 @@ Json record_facts(const StudyResults& results) {
   return facts;
 }
 
+// Why what the page shows is not private, and what else a reader must not overlook.
+Json study_warnings(const StudyResults& results) {
+  std::set<std::string> reasons;
+  for (const RunResult& run : results.runs)
+    if (run.done())
+      for (const Json& reason : run.record->value("insecure", Json::array())) reasons.insert(text_of(reason));
+  Json warnings = Json::array();
+  if (!results.secure && !results.runs.empty()) reasons.insert("fixed seeds");
+  if (results.study.tuning && !results.choices.empty())
+    reasons.insert("--" + results.study.tuning->option + " was chosen by results on training rows");
+  if (!reasons.empty()) warnings.push_back("NOT PRIVATE: " + joined(reasons, "; ") + ". For public data only.");
+  if (const auto held_out = results.study.base.find("insecure-validation"); held_out != results.study.base.end())
+    warnings.push_back(fmt::format("Accuracies are of {} training rows that were held out, not of the test set.", held_out->second));
+  if (results.quick) warnings.push_back("Quick: fewer seeds and less training than the study asks for. Numbers are not its result.");
+  return warnings;
+}
+
+// The first runs that failed, and why.
+std::string failures(const StudyResults& results) {
+  constexpr int kShown = 5;
+  std::string text;
+  int count = 0;
+  for (const RunResult& run : results.runs) {
+    if (!run.record || run.done()) continue;
+    if (++count > kShown) continue;
+    text += fmt::format("{}{}, seed {}: {}", text.empty() ? "" : "; ", place_text(run.place), run.seed, run.record->value("error", "?"));
+  }
+  return count > kShown ? text + fmt::format("; and {} more", count - kShown) : text;
+}
+
 Json study_facts(const StudyResults& results) {
   const auto done = std::ranges::count_if(results.runs, [](const RunResult& run) { return run.done(); });
   const auto failed = std::ranges::count_if(results.runs, [](const RunResult& run) { return run.record && !run.done(); });
@@ -58,6 +95,9 @@ Json study_facts(const StudyResults& results) {
   if (results.runs.empty()) return facts;  // all of it follows from formulas
   facts.push_back(pair(
       "Runs", fmt::format("{} done, {} failed, {} missing", done, failed, static_cast<std::int64_t>(results.runs.size()) - done - failed)));
+  if (failed > 0) facts.push_back(pair("Failed", failures(results)));
+  std::set<std::int64_t> seeds(results.study.seeds.begin(), results.study.seeds.end());
+  facts.push_back(pair("Seeds", fmt::format("{}", fmt::join(seeds, ", "))));
   if (results.quick) facts.push_back(pair("Quick", "fewer seeds and less training than the study asks for: numbers are not its result"));
   if (results.other_records > 0)
     facts.push_back(
@@ -88,15 +128,24 @@ Json tuning_table(const StudyResults& results) {
   return table;
 }
 
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump(); }
-
-std::string file_text(const std::filesystem::path& file) { return read_text_file(file, file.string()); }
-
 Json run_settings(const Json& config) {
   Json settings = Json::array();
   for (const auto& [name, value] : config.items())
     if (name != "derived" && name != "filled" && name != "started_in" && !value.is_null()) settings.push_back(pair(name, text_of(value)));
   return settings;
+}
+
+// As the privacy statement has it: six digits, never below the true number.
+std::string rounded_up(const Json& epsilon) {
+  if (!epsilon.is_number()) return text_of(epsilon);
+  const double value = epsilon.get<double>();
+  const double unit = std::pow(10.0, std::floor(std::log10(std::max(value, 1e-9))) - 5);
+  return fmt::format("{:.6g}", std::ceil(value / unit * (1 - 1e-12)) * unit);
+}
+
+std::string share_text(const Json& value, const std::string& metric) {
+  if (!value.is_number()) return text_of(value);
+  return metric == "accuracy" ? fmt::format("{:.2f}%", 100 * value.get<double>()) : fmt::format("{:.4f}", value.get<double>());
 }
 
 // Accuracy (or whatever the run measures) over epochs and over epsilon.
@@ -139,7 +188,8 @@ Written write_tables_and_figures(const std::filesystem::path& directory, const s
     for (const TableSpec& spec : results.study.tables) {
       const Table table = make_table(spec, results);
       write_file_atomically(directory / "tables" / (spec.name + ".csv"), table_csv(table), "table");
-      write_file_atomically(directory / "tables" / (spec.name + ".md"), table_markdown(table), "table");
+      const std::string quick = results.quick ? "\nQuick: fewer seeds and less training than the study asks for.\n" : "";
+      write_file_atomically(directory / "tables" / (spec.name + ".md"), table_markdown(table) + quick, "table");
       written.tables.push_back(spec.name);
     }
     for (const FigureSpec& spec : results.study.figures) {
@@ -198,7 +248,9 @@ Json study_section(const StudyResults& results) {
   section["figures"] = Json::array();
   for (const FigureSpec& spec : study.figures)
     if (const Figure figure = make_figure(spec, results); !figure.panels.empty()) section["figures"].push_back(figure_json(figure));
+  section["warnings"] = study_warnings(results);
   section["facts"] = study_facts(results);
+  section["file"] = file_text(study.file);
   section["settings"] = Json::array();
   for (const auto& [name, text] : study.base) section["settings"].push_back(pair(name, text));
   section["repeat"] = fmt::format("fodp study {} --out DIR", study.file.filename().string());
@@ -215,9 +267,9 @@ Json run_section(const std::filesystem::path& directory) {
   const std::string metric = summary.contains("test_accuracy") ? "accuracy" : "r2";
   const auto text = [&](const char* name) { return summary.contains(name) ? text_of(summary[name]) : ""; };
   Json section = {{"kind", "run"}, {"name", directory.string()}, {"title", text("method") + " on " + text("data")}};
-  section["headline"] =
-      Json::array({pair("Epsilon", text("epsilon")), pair("Delta", text("delta")), pair("Test " + metric, text(("test_" + metric).c_str())),
-                   pair("Private", summary.value("private", false) ? "yes" : "NO")});
+  section["headline"] = Json::array({pair("Epsilon", rounded_up(summary.value("epsilon", Json()))), pair("Delta", text("delta")),
+                                     pair("Test " + metric, share_text(summary.value("test_" + metric, Json()), metric)),
+                                     pair("Private", summary.value("private", false) ? "yes" : "NO")});
   section["warnings"] = summary.value("warnings", Json::array());
   for (const Json& reason : summary.value("insecure", Json::array())) section["warnings"].push_back("NOT PRIVATE: " + text_of(reason));
   section["statement"] = file_text(directory / "statement.txt");

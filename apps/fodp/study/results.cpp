@@ -28,18 +28,20 @@ StudyResults read_one(const std::filesystem::path& file, const RecordFile& recor
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("{}: is damaged; run the study again, and runs that are recorded are not repeated", where));
   }
-  std::set<std::string> keys;
-  for (RunResult& run : out.runs) {
-    run.record = records.find(run.key, out.study.name);
-    keys.insert(run.key);
-  }
-  for (const Record& record : records.records())
-    if (record["study"] == out.study.name && !record.contains("tuning") && !keys.contains(record["key"].get<std::string>()))
-      ++out.other_records;
+  for (RunResult& run : out.runs) run.record = records.find(run.key, out.study.name);
+  out.count_other_records(records);
   return out;
 }
 
 }  // namespace
+
+void StudyResults::count_other_records(const RecordFile& records) {
+  std::set<std::string> keys;
+  for (const RunResult& run : runs) keys.insert(run.key);
+  other_records = std::ranges::count_if(records.records(), [&](const Record& record) {
+    return record["study"] == study.name && !record.contains("tuning") && !keys.contains(record["key"].get<std::string>());
+  });
+}
 
 std::vector<const RunResult*> StudyResults::at(const Place& part) const {
   std::vector<const RunResult*> found;

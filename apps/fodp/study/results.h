@@ -44,6 +44,8 @@ struct StudyResults {
   std::vector<Choice> choices;
   std::int64_t other_records = 0;  // of this study, but of other options, data or another version of fodp: they are not used
 
+  void count_other_records(const RecordFile& records);
+
   // The runs that have ended well, at places that agree with `part`, in the order of the seeds.
   std::vector<const RunResult*> at(const Place& part) const;
 };

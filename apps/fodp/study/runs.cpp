@@ -68,6 +68,12 @@ std::vector<std::string> line_names(const Study& study, const std::vector<std::s
   return names;
 }
 
+bool same_thing(const std::string& one, const std::string& other) {
+  return one == other || std::ranges::any_of(kAlternatives, [&](const auto& pair) {
+           return (one == pair.first && other == pair.second) || (one == pair.second && other == pair.first);
+         });
+}
+
 void displace(Options& options, const std::string& by) {
   for (const auto& [one, other] : kAlternatives) {
     if (by == one) options.erase(std::string(other));

@@ -32,10 +32,12 @@ Comparison compare(std::span<const double> values, std::span<const double> basel
   Comparison out{estimate(differences), {}};
   if (out.n < 2) return out;
   const auto n = static_cast<double>(out.n);
-  if (*out.std == 0)
-    out.p = out.mean == 0 ? 1 : 0;
-  else
-    out.p = 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(n - 1), std::abs(out.mean) / (*out.std / std::sqrt(n))));
+  if (*out.std <= 1e-12 * std::abs(out.mean)) {  // no spread: Student's test says nothing
+    out.low = out.high = std::nullopt;
+    if (out.mean == 0) out.low = out.high = 0, out.p = 1;
+    return out;
+  }
+  out.p = 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(n - 1), std::abs(out.mean) / (*out.std / std::sqrt(n))));
   return out;
 }
 

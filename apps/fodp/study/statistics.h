@@ -17,7 +17,7 @@ struct Estimate {
 Estimate estimate(std::span<const double> values);
 
 // The mean of the differences of pairs with its interval, and the chance, if the true mean were 0, of one so far from it (two-sided t
-// test).
+// test). Where every pair differs by the same amount, other than 0, neither is known: there is no spread to compare it with.
 struct Comparison : Estimate {
   std::optional<double> p;
 };

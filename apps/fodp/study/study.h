@@ -83,6 +83,7 @@ struct Claim {
   Place better, worse;
   std::optional<double> claimed;  // the difference that the paper reports
   bool less = false;              // the claim is that `better` has less of it, as of a time
+  std::optional<double> target;   // for the value "epochs_to_target": the accuracy to reach
 };
 
 inline constexpr std::size_t kMostRuns = 100000;  // in one study
@@ -107,6 +108,9 @@ struct Study {
 
 // The names of all lines that a table with these axes as rows may have.
 std::vector<std::string> line_names(const Study& study, const std::vector<std::string>& rows);
+
+// Whether two options are the same one, or say the same in different ways.
+bool same_thing(const std::string& one, const std::string& other);
 
 // Takes out of `options` what says the same as the option `by` in another way.
 void displace(Options& options, const std::string& by);

@@ -44,6 +44,7 @@ Options read_options(const toml::table& table, const std::string& file, const st
     if (key.str() == leave_out) continue;
     const std::string name = plain_option(key.str());
     check_option(name, reader.where(key.str()));
+    check_input(!options.contains(name), "{}: --{} is set twice", reader.where(key.str()), name);
     options[name] = option_text(node, reader.where(key.str()));
   }
   return options;
@@ -85,13 +86,16 @@ std::vector<Axis> read_axes(const toml::table& table, const std::string& file) {
   return axes;
 }
 
+constexpr std::int64_t kLargestSeed = std::int64_t{1} << 53;
+
 std::vector<std::int64_t> read_seeds(TomlReader& reader, std::vector<std::int64_t> standard) {
   const toml::array* items = reader.array("seeds");
   if (!items) return standard;
   std::vector<std::int64_t> seeds;
   const std::string where = reader.where("seeds");
   for (const toml::node& item : *items) {
-    check_input(item.is_integer() && item.as_integer()->get() >= 0, "{}: expected whole numbers of at least 0", where);
+    check_input(item.is_integer() && item.as_integer()->get() >= 0 && item.as_integer()->get() <= kLargestSeed,
+                "{}: expected whole numbers from 0 to {}", where, kLargestSeed);
     seeds.push_back(item.as_integer()->get());
     check_input(std::ranges::count(seeds, seeds.back()) == 1, "{}: {} stands there twice: such runs would be the same run", where,
                 seeds.back());
@@ -129,11 +133,13 @@ class AxisCheck {
   }
 
   // Mixing the values of an axis would average over different things.
-  void all_used(std::string_view key) {
+  void all_used(std::string_view key, const std::string& advice = {}) {
     for (const Axis& axis : study_.axes)
-      check_input(used_.contains(axis.name) || axis.values.size() == 1,
-                  "{}: says nothing of the axis '{}': name it, or choose one of its values with where = {{ \"{}\" = \"{}\" }}",
-                  reader_.where(key), axis.name, axis.name, axis.values.front().label);
+      check_input(used_.contains(axis.name) || axis.values.size() == 1, "{}: says nothing of the axis '{}': {}", reader_.where(key),
+                  axis.name,
+                  !advice.empty() ? advice
+                                  : fmt::format("name it, or choose one of its values with where = {{ \"{}\" = \"{}\" }}", axis.name,
+                                                axis.values.front().label));
   }
 
  private:
@@ -147,6 +153,10 @@ void check_number_of_runs(const Study& study) {
   for (const Axis& axis : study.axes) runs *= static_cast<double>(axis.values.size());
   check_input(runs <= static_cast<double>(kMostRuns), "{}: axes and seeds make {:.3g} runs: at most {} are allowed", study.file.string(),
               runs, kMostRuns);
+}
+
+void check_differ(const std::vector<std::string>& grid, const std::string& where) {
+  for (const std::string& value : grid) check_input(std::ranges::count(grid, value) == 1, "{}: {} stands there twice", where, value);
 }
 
 Tuning read_tuning(const toml::table& table, const Study& study) {
@@ -170,7 +180,20 @@ Tuning read_tuning(const toml::table& table, const Study& study) {
       }
     inner.finish();
   }
+  check_option(tuning.option, reader.where("option"));
+  for (const Axis& axis : study.axes)
+    for (const AxisValue& value : axis.values)
+      check_input(std::ranges::none_of(value.options, [&](const auto& item) { return same_thing(item.first, tuning.option); }),
+                  "{}: the axis '{}' sets it already, and one of them would have no effect", reader.where("option"), axis.name);
+  check_input(std::ranges::none_of(study.base, [&](const auto& item) { return same_thing(item.first, tuning.option); }),
+              "{}: [base] sets it already, which would have no effect", reader.where("option"));
+  check_differ(tuning.grid, reader.where("grid"));
+  for (const auto& [label, grid] : tuning.grids) check_differ(grid, reader.where("grids"));
   tuning.seeds = read_seeds(reader, {101});
+  for (const std::int64_t seed : tuning.seeds)
+    check_input(std::ranges::count(study.seeds, seed) == 0,
+                "{}: {} is a seed of the study, too: a value would be chosen because it suits that very run; give others",
+                reader.where("seeds"), seed);
   tuning.validation = reader.whole("validation").value_or(0);
   check_input(tuning.validation > 0, "{}: say how many training rows are held out to measure on", reader.where("validation"));
   if (const auto file = reader.text("recorded")) tuning.recorded = study.file.parent_path() / *file;
@@ -194,8 +217,9 @@ std::map<std::string, double> read_reported(const toml::table& reported, const S
 }
 
 TableSpec read_table(TomlReader& reader, const Study& study) {
-  TableSpec table{.name = reader.required("name"),
-                  .title = reader.text("title").value_or(""),
+  const std::string name = reader.required("name");
+  TableSpec table{.name = name,
+                  .title = reader.text("title").value_or(name),
                   .note = reader.text("note").value_or(""),
                   .value = reader.text("value").value_or("test_accuracy"),
                   .rows = reader.list("rows").value_or(std::vector<std::string>())};
@@ -245,8 +269,9 @@ void check_log_axis(const FigureSpec& figure, const Study& study, const TomlRead
 }
 
 FigureSpec read_figure(TomlReader& reader, const Study& study) {
-  FigureSpec figure{.name = reader.required("name"),
-                    .title = reader.text("title").value_or(""),
+  const std::string name = reader.required("name");
+  FigureSpec figure{.name = name,
+                    .title = reader.text("title").value_or(name),
                     .note = reader.text("note").value_or(""),
                     .kind = read_kind(reader),
                     .x = reader.list("x").value_or(std::vector<std::string>()),
@@ -263,6 +288,8 @@ FigureSpec read_figure(TomlReader& reader, const Study& study) {
   check_name(figure.name, reader.where("name"));
   const toml::table* where = reader.table("where");
   if (figure.kind == FigureKind::kernel) return check_kernel(figure, reader), figure;
+  check_input(figure.alpha.empty() && figure.lambda.empty() && figure.window == 0,
+              "{}: alpha, lambda and window are for figures of kind \"kernel\"", reader.where("kind"));
   AxisCheck axes(study, reader);
   if (figure.series) axes.name(*figure.series, "series");
   for (const std::string& axis : figure.panels) axes.name(axis, "panels");
@@ -291,9 +318,13 @@ Claim read_claim(TomlReader& reader, const Study& study) {
   for (const auto& [key, place] : {std::pair{"better", &claim.better}, {"worse", &claim.worse}}) {
     AxisCheck axes(study, reader);
     *place = axes.place(reader.table(key), key);
-    axes.all_used(key);
+    axes.all_used(key, "say which of its values is meant");
   }
+  check_input(claim.better != claim.worse, "{}: is the same place as `worse`", reader.where("better"));
   claim.claimed = reader.number("claimed");
+  claim.target = reader.number("target");
+  check_input((claim.value == kEpochsToTarget) == claim.target.has_value(), "{}: target goes with value = \"{}\"", reader.where("target"),
+              kEpochsToTarget);
   claim.less = reader.truth("less").value_or(false);
   return claim;
 }
@@ -315,7 +346,8 @@ void make_quick(Study& study, const toml::table* quick) {
         const auto axis = std::ranges::find(study.axes, fewer.name, &Axis::name);
         check_input(axis != study.axes.end(), "{}: there is no axis '{}'", reader.where("axes"), fewer.name);
         std::erase_if(axis->values, [&](const AxisValue& v) { return std::ranges::count(fewer.values, v.label, &AxisValue::label) == 0; });
-        check_input(!axis->values.empty(), "{}: none of these are values of the axis '{}'", reader.where("axes"), fewer.name);
+        check_input(axis->values.size() == fewer.values.size(), "{}: the axis '{}' has not all of these values", reader.where("axes"),
+                    fewer.name);
       }
     reader.finish();
   }
@@ -325,6 +357,21 @@ void make_quick(Study& study, const toml::table* quick) {
     if (const auto length = study.base.find(name); length != study.base.end())
       length->second =
           number_text(std::max(1.0, std::round(parse_number(length->second, study.file.string() + ": base." + name, {}) / 10)));
+}
+
+// Two axes that set one option would leave it to their order which of them counts.
+void check_axes_differ(const Study& study) {
+  std::vector<std::pair<std::string, std::string>> set_before;  // option, axis
+  for (const Axis& axis : study.axes) {
+    std::set<std::string> own;
+    for (const AxisValue& value : axis.values)
+      for (const auto& item : value.options) own.insert(item.first);
+    for (const std::string& name : own)
+      for (const auto& [other, first] : set_before)
+        check_input(!same_thing(name, other), "{}: axes.{}: sets --{}, and the axis '{}' sets {}", study.file.string(), axis.name, name,
+                    first, name == other ? "it, too" : "--" + other + ", which says the same in another way");
+    for (const std::string& name : own) set_before.emplace_back(name, axis.name);
+  }
 }
 
 void check_names_differ(const Study& study) {
@@ -353,6 +400,7 @@ Study read_study(const std::filesystem::path& path, bool quick) {
               .jobs = reader.whole("jobs"),
               .seconds_per_run = reader.number("seconds-per-run")};
   check_name(study.name, file);
+  check_input(study.seconds_per_run.value_or(1) > 0, "{}: must be above 0", reader.where("seconds-per-run"));
   check_input(!study.jobs || *study.jobs > 0, "{}: at least one run at a time", reader.where("jobs"));
   if (const toml::table* base = reader.table("base")) study.base = read_options(*base, file, "base");
   if (const toml::table* axes = reader.table("axes")) study.axes = read_axes(*axes, file);
@@ -363,6 +411,7 @@ Study read_study(const std::filesystem::path& path, bool quick) {
   reader.each("claims", [&](TomlReader& claim) { study.claims.push_back(read_claim(claim, study)); });
   reader.finish();
   check_names_differ(study);
+  check_axes_differ(study);
   check_number_of_runs(study);
   Study quick_study = study;  // its section is checked also where it is not used
   make_quick(quick_study, quicker);

@@ -28,6 +28,18 @@ Comparison compare_pairs(const std::map<std::int64_t, double>& values, const std
   return compare(ours, theirs);
 }
 
+// Infinite if one of them had no noise; none if one has no epsilon in its record.
+std::optional<double> mean_epsilon(const std::vector<const RunResult*>& runs) {
+  double sum = 0;
+  for (const RunResult* run : runs) {
+    const Record epsilon = run->record->value("epsilon", Record());
+    if (epsilon == "inf") return INFINITY;
+    if (!epsilon.is_number()) return std::nullopt;
+    sum += epsilon.get<double>();
+  }
+  return sum / static_cast<double>(runs.size());
+}
+
 void add_lines(Table& table, const StudyResults& results, const Place& group, std::vector<std::string> labels) {
   const TableSpec& spec = table.spec;
   const std::string& last = spec.rows.back();
@@ -58,6 +70,7 @@ void add_lines(Table& table, const StudyResults& results, const Place& group, st
         p.push_back(*line.against->p);
       }
     }
+    line.epsilon = mean_epsilon(runs);
     table.lines.push_back(std::move(line));
   }
   const std::vector<double> corrected = holm(p);
@@ -100,6 +113,21 @@ bool has_errors(const Table& table) {
   return std::ranges::any_of(table.lines, [](const TableLine& line) { return line.error.has_value(); });
 }
 
+// Beside what was gained stands what was spent for it, unless that is what the table is about.
+bool has_epsilon(const Table& table) {
+  const auto is_epsilon = [](const std::string& name) { return name == "epsilon"; };
+  return table.spec.value.ends_with("accuracy") && std::ranges::none_of(table.spec.rows, is_epsilon) &&
+         std::ranges::any_of(table.lines, [](const TableLine& line) { return line.epsilon.has_value(); });
+}
+
+// Three digits, never rounded below the true number.
+std::string epsilon_text(std::optional<double> epsilon) {
+  if (!epsilon) return "";
+  if (std::isinf(*epsilon)) return "inf";
+  const double unit = std::pow(10.0, std::floor(std::log10(std::max(*epsilon, 1e-9))) - 2);
+  return fmt::format("{:.3g}", std::ceil(*epsilon / unit * (1 - 1e-9)) * unit);
+}
+
 std::optional<double> reported(const Table& table, const TableLine& line) {
   const auto found = table.spec.reported.find(line_name(line.labels));
   return found == table.spec.reported.end() ? std::nullopt : std::optional(found->second);
@@ -108,6 +136,7 @@ std::optional<double> reported(const Table& table, const TableLine& line) {
 std::vector<Column> columns(const Table& table) {
   std::vector<Column> out;
   for (const std::string& axis : table.spec.rows) out.push_back({axis, false});
+  if (has_epsilon(table)) out.push_back({"epsilon", true});
   for (const char* name : {"n", "mean", "std", "95% interval"}) out.push_back({name, true});
   if (!table.spec.reported.empty()) out.push_back({"reported", true});
   if (has_errors(table)) out.push_back({"test set's error", true});
@@ -122,19 +151,25 @@ std::vector<Column> columns(const Table& table) {
 
 std::vector<std::string> cells(const Table& table, const TableLine& line) {
   std::vector<std::string> out = line.labels;
+  if (has_epsilon(table)) out.push_back(epsilon_text(line.epsilon));
   const std::string n = line.value.n == line.runs ? std::to_string(line.runs) : fmt::format("{} of {}", line.value.n, line.runs);
-  out.insert(out.end(),
-             {n, line.value.n > 0 ? short_number(line.value.mean) : "never", short_number(line.value.std), interval(line.value)});
+  out.insert(out.end(), {n,
+                         line.value.n > 0                      ? short_number(line.value.mean)
+                         : table.spec.value == kEpochsToTarget ? "never"
+                                                               : "none",
+                         short_number(line.value.std), interval(line.value)});
   if (!table.spec.reported.empty()) out.push_back(short_number(reported(table, line)));
   if (has_errors(table)) out.push_back(short_number(line.error));
   if (!table.spec.baseline) return out;
   if (table.spec.relative) {
-    out.push_back(!line.against ? "1" : fmt::format("{} {}", short_number(line.against->mean), interval(*line.against)));
+    const bool is_baseline = line.labels.back() == *table.spec.baseline;
+    out.push_back(line.against ? fmt::format("{} {}", short_number(line.against->mean), interval(*line.against)) : is_baseline ? "1" : "");
     return out;
   }
   if (!line.against) return out.insert(out.end(), 4, ""), out;
   const Comparison& against = *line.against;
-  out.insert(out.end(), {fmt::format("{:+.4f}", against.mean), interval(against), p_text(against.p), p_text(line.p_holm)});
+  const std::string pairs = against.n == line.value.n ? "" : fmt::format(" ({} pair{})", against.n, against.n == 1 ? "" : "s");
+  out.insert(out.end(), {fmt::format("{:+.4f}", against.mean) + pairs, interval(against), p_text(against.p), p_text(line.p_holm)});
   return out;
 }
 
@@ -156,7 +191,7 @@ Table make_table(const TableSpec& spec, const StudyResults& results) {
 std::string table_csv(const Table& table) {
   std::string out;
   for (const std::string& axis : table.spec.rows) out += quoted(axis) + ",";
-  out += "n,mean,std,low,high,sampling_error";
+  out += "n,mean,std,low,high,sampling_error,epsilon";
   if (table.spec.baseline && table.spec.relative) out += ",ratio,ratio_low,ratio_high";
   if (table.spec.baseline && !table.spec.relative) out += ",difference,difference_low,difference_high,p,p_holm";
   if (!table.spec.reported.empty()) out += ",reported";
@@ -164,8 +199,8 @@ std::string table_csv(const Table& table) {
   for (const TableLine& line : table.lines) {
     for (const std::string& label : line.labels) out += quoted(label) + ",";
     const Estimate& value = line.value;
-    out += fmt::format("{},{},{},{},{},{}", value.n, value.n > 0 ? number_text(value.mean) : "", digits(value.std), digits(value.low),
-                       digits(value.high), digits(line.error));
+    out += fmt::format("{},{},{},{},{},{},{}", value.n, value.n > 0 ? number_text(value.mean) : "", digits(value.std), digits(value.low),
+                       digits(value.high), digits(line.error), digits(line.epsilon));
     if (table.spec.baseline) {
       const Comparison against = line.against.value_or(Comparison());
       out += line.against ? fmt::format(",{},{},{}", number_text(against.mean), digits(against.low), digits(against.high)) : ",,,";

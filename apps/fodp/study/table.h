@@ -17,6 +17,7 @@ struct TableLine {
   Estimate value;
   std::int64_t runs = 0;              // how many have ended: more than value.n where some have no such number
   std::optional<double> error;        // the test set's own sampling error, for accuracies
+  std::optional<double> epsilon;      // what these runs spent, on average; infinite without noise
   std::optional<Comparison> against;  // the baseline, over the seeds that both have; none in the baseline's own line
   std::optional<double> p_holm;       // corrected for the lines compared with the same baseline
 };

@@ -9,9 +9,11 @@
 
 namespace fodp::app {
 
-// `holds`: the difference over shared seeds has the claimed sign, and p, Holm-corrected over the study's claims, is below .05.
-// `fails`: it has the opposite sign at the same level, or its interval has neither the claimed difference nor anything beyond it.
+// `fails`: the interval of the difference over shared seeds ends below the difference that was reported; or both are the same on every
+// seed; or the difference has the opposite sign, and p, Holm-corrected over the study's claims, is below .05.
+// `holds`: none of these, and it has the claimed sign at the same level.
 // `open`: the runs there are cannot tell.
+// What follows from the options alone, such as epsilon, is compared as it is: it holds if it differs by more than a thousandth.
 enum class Outcome { holds, fails, open };
 
 struct Verdict {
@@ -19,6 +21,7 @@ struct Verdict {
   Outcome outcome = Outcome::open;
   Comparison difference;  // of the claimed better from the claimed worse, in the claimed direction
   std::optional<double> p_holm;
+  double size = 0;  // of the claimed worse, on some seed
 };
 
 std::vector<Verdict> verdicts_of(const StudyResults& results);

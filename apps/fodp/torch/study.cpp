@@ -39,6 +39,7 @@ void print_results(const StudySession& session, const std::string& directory) {
   for (const StudyResults& results : session.results()) {
     fmt::print("\n# {}\n", results.study.title);
     if (!results.secure && !results.runs.empty()) fmt::print("Fixed seeds: repeatable to the bit, NOT PRIVATE.\n");
+    if (results.quick) fmt::print("Quick: fewer seeds and less training than the study asks for.\n");
     for (const TableSpec& spec : results.study.tables) fmt::print("\n{}\n\n{}", spec.title, table_markdown(make_table(spec, results)));
     for (const Verdict& verdict : verdicts_of(results))
       print_text(fmt::format("\n{}: {}\n  {}\n", outcome_text(verdict.outcome), verdict.claim.text, verdict_numbers(verdict)));
@@ -62,6 +63,9 @@ int run_studies(const std::vector<std::filesystem::path>& files, StudyOptions op
   const Written written = write_tables_and_figures(*options.out, results);
   std::vector<nlohmann::ordered_json> sections;
   for (const StudyResults& one : results) sections.push_back(study_section(one));
+  for (const StudyResults& one : read_results(*options.out, session.records()))  // that were run into this directory before
+    if (std::ranges::none_of(results, [&](const StudyResults& own) { return own.study.name == one.study.name; }))
+      sections.push_back(study_section(one));
   const std::string page = (std::filesystem::path(*options.out) / "report.html").string();
   write_page("fodp: " + name, sections, page);
   if (flags.json())

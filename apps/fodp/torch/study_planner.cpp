@@ -6,6 +6,7 @@
 #include "fodp/base/fields_json.h"
 #include "fodp/base/sha256.h"
 #include "fodp/base/version.h"
+#include "fodp/data/own_data.h"
 #include "fodp/training/plan.h"
 #include "fodp/training/run_directory.h"
 #include "train_flags.h"
@@ -101,12 +102,14 @@ std::optional<std::string> StudyPlanner::folder_of(const std::string& data) {
   return folders_[data] = elsewhere ? std::nullopt : data_dir_;
 }
 
-std::string StudyPlanner::fingerprint(const std::string& data, bool dry_run) {
+StudyPlanner::Fingerprints StudyPlanner::fingerprints(const std::string& data, bool dry_run) {
   const auto known = fingerprints_.find(data);
   if (known != fingerprints_.end()) return known->second;
   const DataOptions options{.data = data, .data_dir = folder_of(data)};
-  if (dry_run && !sizes_from_headers(options)) return "";
-  return fingerprints_[data] = load_dataset(options).fingerprint;
+  if (dry_run && !sizes_from_headers(options)) return {};
+  const Dataset all = load_dataset(options);
+  const std::string test = Sha256().add(all.test.pixels()).add(all.test.labels()).text();
+  return fingerprints_[data] = {all.fingerprint, test};
 }
 
 PlannedRun StudyPlanner::plan(const Study& study, const StudyRun& run, bool dry_run) {
@@ -115,6 +118,11 @@ PlannedRun StudyPlanner::plan(const Study& study, const StudyRun& run, bool dry_
     if (without_seeds.contains(seed)) without_seeds[seed] = "0";
   auto found = planned_.find(without_seeds);
   if (found == planned_.end()) try {
+      const auto data = without_seeds.find("data");
+      check_input(
+          data == without_seeds.end() || find_data_kind(data->second) == nullptr,
+          "data is '{}': a study trains on the data sets that fodp knows by name (`fodp data` lists them), not on data of one's own",
+          data == without_seeds.end() ? "" : data->second);
       TrainFlags line("train", "", "");
       line.flags.parse(words_of(without_seeds, {}));
       line.fill_feature_defaults(/*tell=*/false);
@@ -122,7 +130,9 @@ PlannedRun StudyPlanner::plan(const Study& study, const StudyRun& run, bool dry_
       const Plan plan = make_plan(line.options, announced_sizes(line.options.data));
       PlannedRun planned{.run = run, .config = config_json(plan)};
       Record options = deciding_options(plan, planned.config);
-      planned.choice = options.dump() + fingerprint(plan.options().data.data, dry_run);
+      const Fingerprints fingerprints = this->fingerprints(plan.options().data.data, dry_run);
+      planned.choice = options.dump() + fingerprints.train;
+      planned.test_data = fingerprints.test;
       planned.work = rough_seconds(plan);
       planned.read = options_read(plan, run.options);
       found = planned_.emplace(without_seeds, std::move(planned)).first;
@@ -165,11 +175,29 @@ void StudyPlanner::check_read(const Study& study, const std::vector<PlannedRun>&
     check_input(std::ranges::any_of(runs, [&](const PlannedRun& run) { return run.read.contains(name); }),
                 "{}: {}: no run of this study reads --{}: it would change nothing", study.file.string(), where, name);
   };
-  for (const auto& [name, text] : study.base)
-    if (std::ranges::any_of(runs, [&](const PlannedRun& run) { return run.run.options.contains(name); })) check(name, "base." + name);
+  for (const auto& [name, text] : study.base) {
+    if (runs.empty()) break;
+    const auto has_it = [&](const PlannedRun& run) {
+      const auto found = run.run.options.find(name);
+      return found != run.run.options.end() && found->second == text;
+    };
+    check_input(std::ranges::any_of(runs, has_it), "{}: base.{}: every run has another value from its axes: it would change nothing",
+                study.file.string(), name);
+    check(name, "base." + name);
+  }
+  if (study.tuning && !runs.empty()) check(study.tuning->option, "tune.option");
   for (const Axis& axis : study.axes)
     for (const AxisValue& value : axis.values)
       for (const auto& item : value.options) check(item.first, "axes." + axis.name);
+}
+
+void StudyPlanner::check_differ(const Study& study, const std::vector<PlannedRun>& runs) {
+  std::map<std::string, const PlannedRun*> by_key;
+  for (const PlannedRun& run : runs) {
+    const auto [first, is_new] = by_key.emplace(run.key, &run);
+    check_input(is_new, "{}: axes: '{}' and '{}' are the same training: no option that they differ in decides anything",
+                study.file.string(), run_text(first->second->run), run_text(run.run));
+  }
 }
 
 std::vector<std::string> StudyPlanner::words(const PlannedRun& run, const std::string& out) {

@@ -37,11 +37,12 @@ std::string machine_text() {
 }
 
 // The last line of what a failed run said.
-std::string last_message(const std::filesystem::path& file) {
+std::string last_message(const std::filesystem::path& file, int status) {
   std::ifstream stream(file);
   std::string last;
   for (std::string line; std::getline(stream, line);)
     if (!line.empty()) last = line;
+  if (status > 128) return fmt::format("it was ended by signal {}{}", status - 128, last.empty() ? "" : "; its last message: " + last);
   return last.empty() ? "it ended without a message" : last;
 }
 
@@ -101,6 +102,9 @@ StudySession::StudySession(const std::vector<std::filesystem::path>& files, cons
   for (const std::filesystem::path& file : files) {
     Part part{.study = read_study(file, options.quick), .full = read_study(file)};
     StudyPlanner::check_options(part.study);
+    const Study& full = part.full;
+    check_input(!full.base.empty() || !full.axes.empty() || !full.tables.empty() || !full.figures.empty() || !full.claims.empty(),
+                "{}: has neither options nor axes, tables, figures or claims: there is nothing to train or to draw", file.string());
     figures = figures || !part.study.figures.empty();
     parts_.push_back(std::move(part));
   }
@@ -117,8 +121,10 @@ StudySession::StudySession(const std::vector<std::filesystem::path>& files, cons
                 "`out` {}: another study is being run in it; wait for it, or give another directory", directory_.string());
     std::filesystem::remove_all(directory_ / "running");  // of a study that was killed
   }
-  records_.emplace(directory_ / "records.jsonl");
-  if (records_->mended())
+  check_directory();
+  check_names();
+  records_.emplace(directory_ / "records.jsonl", options.dry_run ? RecordFile::Torn::leave : RecordFile::Torn::cut);
+  if (records_->torn() && !options.dry_run)
     note(fmt::format("fodp: the last line of {}/records.jsonl was torn and has been taken out; its run is done again\n",
                      directory_.string()));
   for (Part& part : parts_) prepare(part);
@@ -128,11 +134,48 @@ StudySession::~StudySession() {
   if (lock_ >= 0) ::close(lock_);
 }
 
+// What a directory holds already must not be mistaken for this study's, nor be replaced by it.
+void StudySession::check_directory() const {
+  check_input(!std::filesystem::exists(directory_ / "summary.json"), "`out` {}: holds a run of fodp train; give another directory",
+              directory_.string());
+  for (const Part& part : parts_) {
+    const std::filesystem::path file = directory_ / "studies" / (part.study.name + ".json");
+    if (!std::filesystem::exists(file)) continue;
+    const bool quick = read_json_file(file).value("quick", false);
+    check_input(quick == options_.quick,
+                "`out` {}: holds the study '{}' {} --quick, whose tables would be replaced; give another directory", directory_.string(),
+                part.study.name, quick ? "with" : "without");
+  }
+}
+
+void StudySession::check_names() const {
+  std::map<std::string, std::string> used;  // file: study
+  const auto add = [&](const Study& study) {
+    std::vector<std::string> files;
+    for (const TableSpec& table : study.tables) files.push_back("tables/" + table.name);
+    for (const FigureSpec& figure : study.figures) files.push_back("figures/" + figure.name);
+    for (const std::string& file : files) {
+      const auto [other, is_new] = used.emplace(file, study.name);
+      check_input(is_new, "`out` {}: the studies '{}' and '{}' both write {}: give another directory, or another name", directory_.string(),
+                  other->second, study.name, file);
+    }
+  };
+  for (const Part& part : parts_) add(part.study);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ / "studies", ignored))
+    if (entry.path().extension() == ".toml" &&
+        std::ranges::none_of(parts_, [&](const Part& part) { return part.study.name == entry.path().stem().string(); }))
+      add(read_study(entry.path()));
+}
+
 // Choices for exactly these runs that this directory or the study's own list has; what is left open is tuned.
 void StudySession::prepare(Part& part) {
   const Study& full = part.full;
   if (full.tuning) {
     std::vector<Choice> known = recorded_choices(directory_ / "studies" / (full.name + ".json"), "tuned");
+    if (full.tuning->recorded && !std::filesystem::exists(*full.tuning->recorded))
+      note(fmt::format("fodp: {}: tune.recorded: there is no file {} yet, so that --{} is chosen anew\n", full.file.string(),
+                       full.tuning->recorded->string(), full.tuning->option));
     if (full.tuning->recorded && !options_.tune)
       for (Choice& choice : recorded_choices(*full.tuning->recorded, "tuned")) known.push_back(std::move(choice));
     for (const Place& place : tuning_places(full)) {
@@ -164,14 +207,21 @@ void StudySession::plan_runs(Part& part, bool final) {
   for (const StudyRun& run : runs_of(part.study, options_.secure, tuned))
     part.runs.push_back(planner_.plan(part.study, run, options_.dry_run));
   StudyPlanner::check_read(part.study, part.runs);
+  StudyPlanner::check_differ(part.study, part.runs);
+}
+
+// Records from before test sets were recorded have no hash of theirs.
+const Record* StudySession::record_of(const PlannedRun& run, std::string_view study) const {
+  const Record* record = records_->find(run.key, study);
+  if (!record || (*record)["status"] != "done") return nullptr;
+  return record->value("test_fingerprint", run.test_data) == run.test_data || run.test_data.empty() ? record : nullptr;
 }
 
 bool StudySession::recorded(const Part& part, const PlannedRun& run) {
-  const Record* record = records_->find(run.key, part.study.name);
-  if (record && (*record)["status"] == "done") return true;
+  if (record_of(run, part.study.name)) return true;
   // The same run of another study in this directory need not be done twice.
-  const Record* other = records_->find(run.key);
-  if (!other || (*other)["status"] != "done" || options_.dry_run) return false;
+  const Record* other = record_of(run);
+  if (!other || options_.dry_run) return false;
   Record copy = *other;
   copy["taken_from"] = (*other)["study"];
   copy["study"] = part.study.name;
@@ -182,11 +232,10 @@ bool StudySession::recorded(const Part& part, const PlannedRun& run) {
   return true;
 }
 
-std::int64_t StudySession::jobs_at_once() const {
-  std::int64_t most = options_.jobs.value_or(std::max<std::int64_t>(1, std::thread::hardware_concurrency()));
-  if (!options_.jobs)
-    for (const Part& part : parts_) most = std::min(most, part.study.jobs.value_or(most));
-  return most;
+std::int64_t StudySession::jobs_at_once(const Part& part) const {
+  if (options_.jobs) return *options_.jobs;
+  const std::int64_t most = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  return std::min(most, part.study.jobs.value_or(most));
 }
 
 double StudySession::expected_seconds(const Part& part, const PlannedRun& run) const {
@@ -203,18 +252,16 @@ double StudySession::expected_seconds(const Part& part, const PlannedRun& run) c
 
 StudySession::Count StudySession::count() const {
   Count count{.done = done_, .failed = failed_};
-  double seconds = 0;
+  std::set<std::string> keys;  // a run that several studies have is done once
   for (const Part& part : parts_)
     for (const auto* list : {&part.tuning, &part.runs})
       for (const PlannedRun& run : *list) {
         ++count.runs;
-        const Record* record = records_->find(run.key);
-        if (record && (*record)["status"] == "done")
+        if (record_of(run))
           ++count.recorded;
-        else
-          seconds += expected_seconds(part, run);
+        else if (keys.insert(run.key).second)
+          count.seconds += expected_seconds(part, run) / static_cast<double>(jobs_at_once(part));
       }
-  count.seconds = seconds / static_cast<double>(jobs_at_once());
   return count;
 }
 
@@ -224,7 +271,7 @@ void StudySession::finish(const Job& job, int status) {
   const std::filesystem::path folder = folder_of(*job.run), messages = folder.string() + ".log";
   Record record;
   try {
-    check_fault(status == 0, "{}", last_message(messages));
+    check_fault(status == 0, "{}", last_message(messages, status));
     record = read_json_file(folder / "summary.json");
     record["run_id"] = record.value("run", Record());
     record["config"] = read_json_file(folder / "config.json");
@@ -242,19 +289,33 @@ void StudySession::finish(const Job& job, int status) {
   record["seed"] = job.run->run.seed;
   if (job.run->run.trying) record["tuning"] = true;
   record["machine"] = machine_text();
+  record["test_fingerprint"] = job.run->test_data;
   record["key"] = job.run->key;
   records_->add(std::move(record));
   std::filesystem::remove_all(folder);
   std::filesystem::remove(messages);
 }
 
-bool StudySession::train(const std::vector<Job>& jobs) {
+bool StudySession::train_missing(std::vector<PlannedRun> Part::*list) {
+  std::map<std::int64_t, std::vector<Job>, std::greater<>> by_number;  // of runs at a time: studies that measure times run by themselves
+  std::vector<Job> same;
+  std::set<std::string> keys;
+  for (const Part& part : parts_)
+    for (const PlannedRun& run : part.*list)
+      if (!recorded(part, run)) (keys.insert(run.key).second ? by_number[jobs_at_once(part)] : same).push_back({&part, &run});
+  for (const auto& [at_once, jobs] : by_number)
+    if (!train(jobs, at_once)) return false;
+  for (const Job& job : same) recorded(*job.part, *job.run);
+  return true;
+}
+
+bool StudySession::train(const std::vector<Job>& jobs, std::int64_t at_once) {
   std::filesystem::create_directories(directory_ / "running");
   const Interrupt interrupt("stopping; runs that have not ended are done again next time\n");
-  RunPool pool(own_folder() / "fodp-torch", static_cast<std::size_t>(jobs_at_once()));
+  RunPool pool(own_folder() / "fodp-torch", static_cast<std::size_t>(at_once));
   double left = 0;
   for (const Job& job : jobs) left += expected_seconds(*job.part, *job.run);
-  StudyProgress progress(jobs.size(), left / static_cast<double>(jobs_at_once()), quiet_);
+  StudyProgress progress(jobs.size(), left / static_cast<double>(at_once), quiet_);
   std::size_t next = 0;
   while ((next < jobs.size() || pool.running() > 0) && !interrupt.came()) {
     while (next < jobs.size() && !pool.full()) {
@@ -300,21 +361,13 @@ void StudySession::choose(Part& part) {
 }
 
 bool StudySession::run() {
-  std::vector<Job> jobs;
-  for (Part& part : parts_)
-    for (const PlannedRun& run : part.tuning)
-      if (!recorded(part, run)) jobs.push_back({&part, &run});
-  if (!jobs.empty() && !train(jobs)) return false;
-  jobs.clear();
+  if (!train_missing(&Part::tuning)) return false;
   for (Part& part : parts_) {
     choose(part);
     plan_runs(part, true);
   }
   for (const StudyResults& results : this->results()) write_study(directory_, results);
-  for (Part& part : parts_)
-    for (const PlannedRun& run : part.runs)
-      if (!recorded(part, run)) jobs.push_back({&part, &run});
-  return jobs.empty() || train(jobs);
+  return train_missing(&Part::runs);
 }
 
 std::vector<StudyResults> StudySession::results() const {
@@ -324,6 +377,7 @@ std::vector<StudyResults> StudySession::results() const {
     for (const PlannedRun& run : part.runs)
       results.runs.push_back(
           {.place = run.run.place, .seed = run.run.seed, .key = run.key, .record = records_->find(run.key, part.study.name)});
+    results.count_other_records(*records_);
     all.push_back(std::move(results));
   }
   return all;
@@ -335,13 +389,14 @@ std::string StudySession::plan_text() const {
     text += fmt::format("{}: {}\n", part.study.name, part.study.title);
     for (const auto* list : {&part.tuning, &part.runs})
       for (const PlannedRun& run : *list) {
-        const Record* record = records_->find(run.key);
-        text += fmt::format("  {}  {}\n", record && (*record)["status"] == "done" ? "recorded" : "to do   ", named_run(run.run).dump());
+        text += fmt::format("  {}  {}\n", record_of(run) ? "recorded" : "to do   ", named_run(run.run).dump());
       }
   }
   const Count total = count();
+  std::int64_t most = 1;
+  for (const Part& part : parts_) most = std::max(most, jobs_at_once(part));
   return text + fmt::format("{} runs, {} of them recorded; about {} for the rest, {} at a time\n", total.runs, total.recorded,
-                            duration_text(total.seconds), jobs_at_once());
+                            duration_text(total.seconds), most);
 }
 
 }  // namespace fodp::app

@@ -70,11 +70,15 @@ class StudySession {
   void prepare(Part& part);
   void choose(Part& part);
   void plan_runs(Part& part, bool final);
+  void check_directory() const;
+  void check_names() const;
+  const Record* record_of(const PlannedRun& run, std::string_view study = {}) const;  // of a run that is done; null if there is none
   bool recorded(const Part& part, const PlannedRun& run);
-  bool train(const std::vector<Job>& jobs);
+  bool train_missing(std::vector<PlannedRun> Part::*list);
+  bool train(const std::vector<Job>& jobs, std::int64_t at_once);
   void finish(const Job& job, int status);
   double expected_seconds(const Part& part, const PlannedRun& run) const;
-  std::int64_t jobs_at_once() const;
+  std::int64_t jobs_at_once(const Part& part) const;
   std::filesystem::path folder_of(const PlannedRun& run) const;
 
   StudyOptions options_;
