@@ -1,6 +1,7 @@
 #include "fodp/gradients/workers.h"
 
 #include <dlfcn.h>
+#include <omp.h>
 
 #include <condition_variable>
 #include <deque>
@@ -15,13 +16,16 @@ namespace {
 
 thread_local bool is_worker = false;
 
-// The calling thread alone.
-void compute_on_one_core() {
+// For the calling thread alone. Returns false where LibTorch can only be told for all threads that have not computed yet.
+bool compute_on_one_core() {
   at::internal::lazy_init_num_threads();  // before the next line, which it would undo
-  at::set_num_threads(1);
+  omp_set_num_threads(1);                 // at::set_num_threads would also start threads of LibTorch's own, which spin
+  const bool alone = at::get_num_threads() == 1;
+  if (!alone) at::set_num_threads(1);
   // MKL has a number of its own, which is that of the process unless a thread has set one.
   using SetThreads = int (*)(int);
   if (auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"))) set(1);
+  return alone;
 }
 
 // What one call of on_workers waits for.
@@ -57,13 +61,14 @@ class Pool {
     const int threads = at::get_num_threads();
     for (; size_ < size; ++size_) std::thread([this] { serve(); }).detach();
     started_.wait(lock, [&] { return serving_ == size_; });
-    at::set_num_threads(threads);  // for threads of the user's that have not computed yet, whose number is that of the last call
+    if (told_all_) at::set_num_threads(threads);
   }
 
   void serve() {
     is_worker = true;
-    compute_on_one_core();
+    const bool alone = compute_on_one_core();
     std::unique_lock lock(mutex_);
+    if (!alone) told_all_ = true;
     ++serving_;
     started_.notify_all();
     for (;;) {
@@ -87,6 +92,7 @@ class Pool {
   std::condition_variable wake_, started_;
   std::deque<Task> tasks_;
   std::int64_t size_ = 0, serving_ = 0;
+  bool told_all_ = false;  // that they compute on one core, though it holds for workers only
 };
 
 }  // namespace
