@@ -16,6 +16,7 @@
   WITH_TORCH(methods, "what each method does, releases and costs")               \
   WITH_TORCH(data, "which data sets are found where, checked")                   \
   WITH_TORCH(features, "compute features of images, list or delete them")        \
+  WITH_TORCH(bench, "what privacy costs in time and memory, on this machine")    \
   WITH_TORCH(study, "run many trainings from one file: tables, figures, a page") \
   WITH_TORCH(reproduce, "the papers' experiments: run them and judge")           \
   PLAIN(report, "one page about studies or runs, to look at and to send")        \

@@ -4,6 +4,8 @@
 
 #include <ATen/ops/cat.h>
 
+#include "fodp/base/phases.h"
+
 namespace fodp {
 
 void pass_on_refusals() {
@@ -18,6 +20,7 @@ void pass_on_refusals() {
 }
 
 Batch fetched(const Gather& gather, std::span<const std::int64_t> rows) {
+  const InPhase in_phase(Phase::gather);
   Batch batch = gather(rows);
   check_privacy(batch.inputs.size() > 0 && batch.inputs.rows() == static_cast<std::int64_t>(rows.size()),
                 "the function that fetches rows gives another number of rows than it is asked for");

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fodp/base/check.h"
+#include "fodp/base/phases.h"
 #include "fodp/base/wide.h"
 #include "fodp/noise/lattice.h"
 
@@ -140,14 +141,18 @@ void Mechanism::Opening::run(std::int64_t first, std::int64_t last) {
     const std::int64_t begin = index * kNoiseBlock, count = std::min(kNoiseBlock, sum_.size() - begin);
     drawn.resize(count);
     values.resize(count);
-    mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), scale_, sum_.grid(), drawn);
     const std::int64_t* sum = sum_.rows_.lattice.data() + begin;
-    add_on_lattice(sum, drawn.data(), unit, values.data(), count);
+    {
+      const InPhase in_phase(Phase::noise);
+      mechanism_.draw_noise(noise_, number_, static_cast<std::uint32_t>(index), scale_, sum_.grid(), drawn);
+      add_on_lattice(sum, drawn.data(), unit, values.data(), count);
+    }
     if (noised_sum_) add_on_lattice(sum, drawn.data(), sum_.grid(), noised_sum_->data() + begin, count);
     if (mechanism_.insecure_noise()) {
       insecure.resize(count);
       for (std::int64_t i = 0; i < count; ++i) insecure[i] = static_cast<double>(drawn[i]) * unit;
     }
+    const InPhase in_phase(Phase::memory);
     mechanism_.block({index, begin, values, insecure}, std::span(*values_).subspan(begin, count));
   }
 }

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "fodp/base/check.h"
+#include "fodp/base/phases.h"
 #include "fodp/data/sampling.h"
 #include "fodp/gradients/mixing.h"
 #include "fodp/gradients/row_by_row.h"
@@ -188,6 +189,7 @@ void PrivateSteps::step() {
 
 Lot PrivateSteps::sample(const LotOptions& options) {
   const InUse in_use(*this);
+  const InPhase in_phase(Phase::sample);
   Run& r = *run_;
   r.check_ledger_is_kept();
   const std::int64_t step = r.present_step(), cycle = r.plan.cycle();
@@ -267,6 +269,7 @@ std::vector<double> PrivateSteps::release_test_sums(std::span<const double> sums
 
 void PrivateSteps::update(const Release& release, double lr_factor) {
   const InUse in_use(*this);
+  const InPhase in_phase(Phase::update);
   Run& r = *run_;
   const UpdateOptions& options = r.plan.options().update;
   const double lr = learning_rate(*options.lr, options.lr_decay, r.released_step(), r.plan.steps());
