@@ -65,7 +65,7 @@ Json study_warnings(const StudyResults& results) {
     if (run.done())
       for (const Json& reason : run.record->value("insecure", Json::array())) reasons.insert(text_of(reason));
   Json warnings = Json::array();
-  if (!results.secure && !results.runs.empty()) reasons.insert("fixed seeds");
+  if (reasons.empty() && !results.secure && !results.runs.empty()) reasons.insert("fixed seeds");
   if (results.study.tuning && !results.choices.empty())
     reasons.insert("--" + results.study.tuning->option + " was chosen by results on training rows");
   if (!reasons.empty()) warnings.push_back("NOT PRIVATE: " + joined(reasons, "; ") + ". For public data only.");
