@@ -1,13 +1,17 @@
 #include "fodp/gradients/conv.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/im2col.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/functional/padding.h>
@@ -41,10 +45,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_of(const at::Tensor& out
                                   shape.dilation, /*transposed=*/false, {0, 0}, shape.groups, wanted);
 }
 
-// After unfolding, the weight meets a row once for each place of the output, so that its gradient is that of contraction.h. The record
-// keeps input and output gradient as they are and unfolds a few rows at a time, because unfolding multiplies the size of the input by the
-// number of cells of the kernel. Where a row's weight gradient is not much larger than what is kept anyway, it is formed once and serves
-// for both the norm and the sum.
+// A row's weight gradient is formed by one convolution for a few rows at a time, in which each row is a group of channels of its own: that
+// costs about as much as the gradient of the rows together, and nothing is unfolded. Where it is not much larger than what is kept anyway,
+// it is kept and serves for both the norm and the sum.
+//
+// Where the kernel has many channels and few places, its norm is cheaper without the gradient: after unfolding, the weight meets a row once
+// for each place of the output, so that its gradient is that of contraction.h. Unfolding multiplies the size of the input by the number of
+// cells of the kernel, so a few rows are unfolded at a time.
 class ConvRecord : public WeightAndBiasRecord {
  public:
   ConvRecord(at::Tensor weight, at::Tensor bias, at::Tensor input, const at::Tensor& output_gradient, ConvShape shape)
@@ -63,19 +70,13 @@ class ConvRecord : public WeightAndBiasRecord {
       add_squared_norms_of_rows(output_gradient_ * std::sqrt(static_cast<double>(places)), reach);
     }
     if (!trains_weight()) return;
-    const std::int64_t groups = shape_.groups, out = weight_.size(0) / groups, in = weight_[0].numel();
-    const bool ghost = ghost_is_cheaper(in, out, places);
-    if (!ghost && weight_.numel() * rows() <= kMostTimesLarger * (input_.numel() + output_gradient_.numel()))
-      gradients_ = at::empty({rows(), groups, out, in}, weight_.options());
-    for_unfolded_rows(
-        [&](std::int64_t begin, std::int64_t count, std::int64_t group, const at::Tensor& inputs, const at::Tensor& gradients) {
-          if (gradients_.defined())
-            gradients_.narrow(0, begin, count).select(1, group).copy_(gradients.bmm(inputs.transpose(1, 2)));
-          else
-            add_contracted_squared_norms(inputs, gradients, squared.subspan(begin, count));
-        });
-    if (gradients_.defined()) return add_squared_norms_of_rows(gradients_, squared);
-    add_reach(input_, output_gradient_, static_cast<double>(most_patches(0) * most_patches(1)), reach);
+    if (ghost_is_cheaper(weight_[0].numel(), weight_.size(0) / shape_.groups, places))
+      for_unfolded_rows([&](std::int64_t begin, std::int64_t count, const at::Tensor& inputs, const at::Tensor& gradients) {
+        add_contracted_squared_norms(inputs, gradients, squared.subspan(begin, count));
+      });
+    else
+      form_gradients(squared);
+    if (!gradients_.defined()) add_reach(input_, output_gradient_, static_cast<double>(most_patches(0) * most_patches(1)), reach);
   }
 
   void clear_rows(const at::Tensor& rows) override {
@@ -88,12 +89,59 @@ class ConvRecord : public WeightAndBiasRecord {
     const bool from_factors = trains_weight() && !gradients_.defined();
     const at::Tensor scaled = output_gradient_ * weights.view({-1, 1, 1, 1});
     if (from_factors) flat.place_of(weight_, sum).copy_(std::get<1>(backward_of(scaled, input_, weight_, shape_, {false, true, false})));
-    if (gradients_.defined()) flat.place_of(weight_, sum).copy_(weights.matmul(gradients_.flatten(1)).view(weight_.sizes()));
+    if (gradients_.defined()) flat.place_of(weight_, sum).copy_(weights.matmul(gradients_).view(weight_.sizes()));
     if (trains_bias()) flat.place_of(bias_, sum).copy_(scaled.sum(at::IntArrayRef({0, 2, 3})));
   }
 
  private:
   static constexpr std::int64_t kMostTimesLarger = 3;
+  static constexpr std::int64_t kRowsTogether = 8;
+
+  // The squared norm of every row's weight gradient, from the gradient itself. It is kept if it is small enough, and then the sum is made
+  // of it; else the sum multiplies inputs by output gradients again, and a row with huge inputs counts as not finite (contraction.h).
+  void form_gradients(std::span<double> squared) {
+    const std::int64_t each = weight_.numel();
+    if (each * rows() <= kMostTimesLarger * (input_.numel() + output_gradient_.numel()))
+      gradients_ = at::empty({rows(), each}, weight_.options());
+    // As many at a time whatever the number of rows, so that a row's bits do not depend on the others.
+    const std::int64_t together = std::clamp<std::int64_t>(kChunkElements / each, 1, kRowsTogether);
+    for (std::int64_t begin = 0; begin < rows(); begin += together) {
+      const std::int64_t count = std::min(together, rows() - begin);
+      const at::Tensor formed = gradients_of(filled_up(input_, begin, together), filled_up(output_gradient_, begin, together));
+      add_squared_norms_of_rows(formed.narrow(0, 0, count), squared.subspan(begin, count));
+      if (gradients_.defined()) gradients_.narrow(0, begin, count).copy_(formed.narrow(0, 0, count));
+    }
+    if (gradients_.defined()) return;
+    std::vector<double> of_inputs(squared.size(), 0.0);
+    add_squared_norms_of_rows(input_, of_inputs);
+    const auto patches = static_cast<double>(most_patches(0) * most_patches(1));
+    for (std::size_t i = 0; i < squared.size(); ++i)
+      if (patches * of_inputs[i] >= kHugeInputs) squared[i] = std::numeric_limits<double>::infinity();
+  }
+
+  // Rows [begin, begin + count), with rows of zeros behind the last.
+  static at::Tensor filled_up(const at::Tensor& values, std::int64_t begin, std::int64_t count) {
+    const std::int64_t there = std::min(count, values.size(0) - begin);
+    const at::Tensor some = values.narrow(0, begin, there).contiguous();
+    if (there == count) return some;
+    std::vector<std::int64_t> shape = some.sizes().vec();
+    shape[0] = count - there;
+    return at::cat({some, at::zeros(shape, some.options())});
+  }
+
+  // The weight gradient of each of these rows, [rows, numbers of the weight].
+  at::Tensor gradients_of(const at::Tensor& input, const at::Tensor& output_gradient) const {
+    const std::int64_t count = input.size(0);
+    const auto as_channels = [&](const at::Tensor& values) {
+      return values.view({1, count * values.size(1), values.size(2), values.size(3)});
+    };
+    const at::Tensor shaped = at::empty({count * weight_.size(0), weight_.size(1), weight_.size(2), weight_.size(3)},
+                                        weight_.options());  // only its shape counts
+    ConvShape by_row = shape_;
+    by_row.groups *= count;
+    return std::get<1>(backward_of(as_channels(output_gradient), as_channels(input), shaped, by_row, {false, true, false}))
+        .reshape({count, weight_.numel()});
+  }
 
   // How many of the patches that the kernel is applied to a number of the input lies in at most, along one axis. Cell j of the kernel meets
   // it where j * dilation leaves one given remainder when divided by the stride. Such cells are stride / gcd(stride, dilation) apart.
@@ -102,8 +150,8 @@ class ConvRecord : public WeightAndBiasRecord {
     return (weight_.size(2 + static_cast<std::int64_t>(axis)) + apart - 1) / apart;
   }
 
-  // Calls f(first row, rows, group, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a
-  // time.
+  // Calls f(first row, rows, unfolded inputs [rows, in, places], output gradients [rows, out, places]) for all rows, a few at a time, and
+  // for each group of channels.
   template <class F>
   void for_unfolded_rows(F&& f) const {
     const at::Tensor gradient = output_gradient_.flatten(2);
@@ -115,12 +163,12 @@ class ConvRecord : public WeightAndBiasRecord {
       const at::Tensor unfolded =
           at::im2col(input_.narrow(0, begin, count), weight_.sizes().slice(2), shape_.dilation, shape_.padding, shape_.stride);
       for (std::int64_t group = 0; group < shape_.groups; ++group)
-        f(begin, count, group, unfolded.narrow(1, group * in, in), gradient.narrow(0, begin, count).narrow(1, group * out, out));
+        f(begin, count, unfolded.narrow(1, group * in, in), gradient.narrow(0, begin, count).narrow(1, group * out, out));
     }
   }
 
   at::Tensor input_, output_gradient_;
-  at::Tensor gradients_;  // each row's weight gradient, [rows, groups, out, in], where it was formed
+  at::Tensor gradients_;  // each row's weight gradient, [rows, numbers of the weight], where it is kept
   ConvShape shape_;
 };
 
