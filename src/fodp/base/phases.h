@@ -53,4 +53,10 @@ class InPhase {
   std::chrono::steady_clock::time_point start_;
 };
 
+template <class F>
+auto in_phase(Phase phase, const F& f) {
+  const InPhase within(phase);
+  return f();
+}
+
 }  // namespace fodp

@@ -186,7 +186,7 @@ void Clipper::sum_blocks(const Job& job, ClippedRows& total, Answers& answers) c
   for_each_block(job.rows.blocks, [&](std::size_t b, at::Tensor& sum) {
     if (!sum.defined() && !total.lattice.empty()) sum = at::empty({parameters_.size()}, at::kFloat);
     by_block[b] = part_of_block(b, sized, sum);
-    const InPhase in_phase(Phase::sum);
+    const InPhase within(Phase::sum);
     const std::lock_guard lock(mutex);
     if (sum.defined()) add_to_lattice({sum.data_ptr<float>(), static_cast<std::size_t>(sum.numel())}, total.grid, total.lattice);
   });
@@ -244,16 +244,13 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
   const Tape::Recording recording(out.tape);
   {
     const at::AutoGradMode with_gradients(true);
-    {
-      const InPhase in_phase(Phase::forward);
-      out.losses = losses_(batch.inputs, batch.targets);
-    }
+    out.losses = in_phase(Phase::forward, [&] { return losses_(batch.inputs, batch.targets); });
     check_privacy(out.losses.dim() == 1 && out.losses.size(0) == rows && out.losses.scalar_type() == at::kFloat,
                   "the loss must be one float32 number per row of the batch");
     check_privacy(out.losses.requires_grad(), "the loss depends on no trainable parameter: was it computed under no_grad or detached?");
     check_graph(out.losses, parameters_, measure ? &out.elements : nullptr);
     out.tape.clear();  // of gradients that the loss itself asked for
-    const InPhase in_phase(Phase::backward);
+    const InPhase backward(Phase::backward);
     const auto ordinary = torch::autograd::grad({out.losses}, parameters_.tensors(), {at::ones_like(out.losses)}, /*retain_graph=*/false,
                                                 /*create_graph=*/false, /*allow_unused=*/true);
     for (std::size_t i = 0; i < ordinary.size(); ++i)
@@ -262,7 +259,7 @@ Clipper::Recorded Clipper::record(const Batch& batch, bool measure) const {
                     parameters_.slices()[i].name);
     out.losses = out.losses.detach().contiguous();  // a user's loss may be a column of something, or one number expanded
   }
-  const InPhase in_phase(Phase::norms);
+  const InPhase norms(Phase::norms);
   out.tape.check_covers(parameters_, rows);
   out.elements += out.tape.elements();
   const at::NoGradGuard no_gradients;
@@ -390,7 +387,7 @@ Clipper::Answers Clipper::part_of_rows(std::span<const std::int64_t> rows, std::
     const at::Tensor where = at::from_blob(weighed.cleared.data(), {static_cast<std::int64_t>(weighed.cleared.size())}, at::kLong);
     for (const auto& record : recorded.tape.records()) record->clear_rows(where);
   }
-  const InPhase in_phase(Phase::sum);
+  const InPhase within(Phase::sum);
   for (std::size_t r = 0; r < recorded.tape.records().size(); ++r) {
     std::vector<float>& factors = weighed.factors[recorded.group_of_record[r]];
     const at::Tensor weights = at::from_blob(factors.data(), {static_cast<std::int64_t>(factors.size())}, at::kFloat);
