@@ -19,8 +19,8 @@ inline constexpr std::array<std::string_view, 9> kPhaseNames = {"sample", "gathe
 // Adds up the time of every phase, over all threads, while it lives. One at a time in a process.
 class PhaseTimes {
  public:
-  PhaseTimes() { current_ = this; }
-  ~PhaseTimes() { current_ = nullptr; }
+  PhaseTimes() { current = this; }
+  ~PhaseTimes() { current = nullptr; }
   PhaseTimes(const PhaseTimes&) = delete;
   PhaseTimes& operator=(const PhaseTimes&) = delete;
 
@@ -29,14 +29,14 @@ class PhaseTimes {
  private:
   friend class InPhase;
 
-  static inline std::atomic<PhaseTimes*> current_ = nullptr;
+  static inline std::atomic<PhaseTimes*> current = nullptr;
   std::array<std::atomic<std::int64_t>, kPhaseNames.size()> nanoseconds_{};
 };
 
 // A thread is in a phase while this lives. Phases of one thread do not lie inside each other.
 class InPhase {
  public:
-  explicit InPhase(Phase phase) : times_(PhaseTimes::current_.load(std::memory_order_relaxed)), phase_(phase) {
+  explicit InPhase(Phase phase) : times_(PhaseTimes::current.load(std::memory_order_relaxed)), phase_(phase) {
     if (times_) start_ = std::chrono::steady_clock::now();
   }
   ~InPhase() {
