@@ -8,6 +8,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 
 #include "fodp/base/check.h"
 #include "fodp/features/patch_operations.h"
@@ -17,6 +18,10 @@ namespace {
 
 constexpr std::int64_t kCells = PatchSizes::kCells, kKept = kCells * kCells / 2;
 constexpr std::int64_t kMostWorkers = 64;
+// Rows that an image has in a product of a whole group. The matrix products of a BLAS take rows in tiles of up to 12 and round differently
+// in tiles of other sizes, so that each image begins a tile of its own.
+constexpr std::int64_t kTile = 12;
+static_assert(kTile >= kKept);
 constexpr double kFirstSigma = .4, kBlockSigma = .5;  // of pooling, in cells
 
 at::Tensor space(std::initializer_list<std::int64_t> shape) { return at::empty(shape, at::kFloat); }
@@ -39,7 +44,8 @@ PatchEncoder::PatchEncoder(const PatchDictionary& dictionary) : dictionary_(dict
                 .between = space({kCells * side, width}),
                 .cells = space({kCells * kCells, width}),
                 .folded = space({kGroup * kKept, width}),
-                .whitened = space({kGroup * kKept, width})};
+                .tiled = at::zeros({kGroup, kTile, width}, at::kFloat),
+                .whitened = space({kGroup * kTile, width})};
     if (values > 0) {
       layer.patches = space({kGroup * side * side, values});
       layer.products = space({kGroup * side * side, width / 2});
@@ -71,7 +77,11 @@ const at::Tensor& PatchEncoder::first_layer(std::span<const std::uint8_t> pixels
 }
 
 const at::Tensor& PatchEncoder::project(const at::Tensor& first) {
-  at::addmm_out(projected_, dictionary_.offset, first, dictionary_.components, 1, 1);
+  const std::int64_t cells = dictionary_.sizes.grid * dictionary_.sizes.grid;
+  for (std::int64_t image = 0; image < kGroup; ++image) {
+    at::Tensor own = projected_.narrow(0, image * cells, cells);
+    at::addmm_out(own, dictionary_.offset, first.narrow(0, image * cells, cells), dictionary_.components, 1, 1);
+  }
   return projected_;
 }
 
@@ -97,11 +107,13 @@ const at::Tensor& PatchEncoder::second_block(std::size_t block, const at::Tensor
   const PatchSizes::Second& second = sizes.second[block - (sizes.first_block ? 1 : 0)];
   Layer& layer = layers_[block];
   const std::int64_t cells = sizes.grid * sizes.grid, places = layer.patches.size(0) / kGroup;
-  for (std::int64_t image = 0; image < kGroup; ++image)
+  for (std::int64_t image = 0; image < kGroup; ++image) {
+    at::Tensor patches = layer.patches.narrow(0, image * places, places), products = layer.products.narrow(0, image * places, places);
     grid_patches(projected.data_ptr<float>() + image * cells * sizes.components, sizes.grid, sizes.components, second,
-                 layer.patches.data_ptr<float>() + image * places * second.values());
-  set_length(layer.patches.data_ptr<float>(), kGroup * places, second.values());
-  at::mm_out(layer.products, layer.patches, dictionary_.blocks[block].atoms);
+                 patches.data_ptr<float>());
+    set_length(patches.data_ptr<float>(), places, second.values());
+    at::mm_out(products, patches, dictionary_.blocks[block].atoms);
+  }
   return folded_cells(layer, layer.products, second.half_atoms);
 }
 
@@ -115,11 +127,15 @@ void PatchEncoder::encode(std::span<const std::uint8_t> pixels, float* out) {
     at::Tensor& whitened = layers_[block].whitened;
     at::Tensor folded = sizes.first_block && block == 0 ? first_block(first) : second_block(block, projected);
     folded.sub_(dictionary_.blocks[block].mean);
-    at::mm_out(whitened, folded, dictionary_.blocks[block].whitening);
+    at::Tensor& tiled = layers_[block].tiled;
+    tiled.narrow(1, 0, kKept).copy_(folded.view({kGroup, kKept, -1}));
+    at::mm_out(whitened, tiled.view({kGroup * kTile, -1}), dictionary_.blocks[block].whitening);
     const std::int64_t width = kKept * whitened.size(1);
-    float* values = whitened.data_ptr<float>();
-    set_unit_norm(values, kGroup, width, std::sqrt(static_cast<double>(layers_.size())));
-    for (std::int64_t image = 0; image < images; ++image) std::copy_n(values + image * width, width, out + image * sizes.values() + offset);
+    for (std::int64_t image = 0; image < images; ++image) {
+      float* values = whitened.data_ptr<float>() + image * kTile * whitened.size(1);
+      set_unit_norm(values, 1, width, std::sqrt(static_cast<double>(layers_.size())));
+      std::copy_n(values, width, out + image * sizes.values() + offset);
+    }
     offset += width;
   }
 }

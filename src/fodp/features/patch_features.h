@@ -59,7 +59,7 @@ class PatchEncoder {
 
  private:
   struct Layer {  // of a second layer, or of the block that the first one is
-    at::Tensor weights, patches, products, split, between, cells, folded, whitened;
+    at::Tensor weights, patches, products, split, between, cells, folded, tiled, whitened;
   };
   const at::Tensor& folded_cells(Layer& layer, const at::Tensor& grid, std::int64_t half_atoms);
 
