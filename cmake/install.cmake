@@ -12,5 +12,5 @@ endif()
 configure_package_config_file(cmake/fodpConfig.cmake.in ${PROJECT_BINARY_DIR}/fodpConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fodp)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fodpConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/fodpConfig.cmake ${PROJECT_BINARY_DIR}/fodpConfigVersion.cmake cmake/FindSLEEF.cmake cmake/FindLibcsv.cmake cmake/FindLibzip.cmake
+install(FILES ${PROJECT_BINARY_DIR}/fodpConfig.cmake ${PROJECT_BINARY_DIR}/fodpConfigVersion.cmake cmake/FindLibcsv.cmake cmake/FindLibzip.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fodp)

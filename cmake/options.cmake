@@ -3,6 +3,8 @@ add_library(fodp_build_options INTERFACE)
 target_compile_options(fodp_build_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wno-missing-field-initializers -Wno-restrict -Werror)
 # No contraction: the noise, and so a run under --insecure-seed, is the same on every machine. Never -ffast-math.
 target_compile_options(fodp_build_options INTERFACE -ffp-contract=off)
+# Nobody reads errno after a square root, which can then be taken of several numbers at once.
+target_compile_options(fodp_build_options INTERFACE -fno-math-errno)
 if(FODP_SANITIZE)
   string(REPLACE "," ";" sanitizers "${FODP_SANITIZE}")
   foreach(sanitizer IN LISTS sanitizers)

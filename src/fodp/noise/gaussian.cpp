@@ -4,168 +4,103 @@
 #include <cfloat>
 #include <cmath>
 
-#include <sleef.h>
-
 #include "fodp/base/check.h"
 
-// Every vector width gives the same bits, because SLEEF's `cinz` functions do and because sqrt, products and conversions are correctly
-// rounded. Where the compiler may not use AVX on its own, sleef.h hides the AVX functions; they are declared here and picked at run time.
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define FODP_AVX __attribute__((target("avx")))
-#define FODP_AVX512 __attribute__((target("avx512f,avx512dq")))
-#if !defined(__AVX512F__)
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are SLEEF's
-struct Sleef___m512d_2 {
-  __m512d x, y;
-};
-extern "C" FODP_AVX512 __m512d Sleef_cinz_logd8_u10avx512fnofma(__m512d);
-extern "C" FODP_AVX512 Sleef___m512d_2 Sleef_cinz_sincospid8_u05avx512fnofma(__m512d);
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-#endif
-#if !defined(__AVX__)
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are SLEEF's
-struct Sleef___m256d_2 {
-  __m256d x, y;
-};
-extern "C" FODP_AVX __m256d Sleef_cinz_logd4_u10avx(__m256d);
-extern "C" FODP_AVX Sleef___m256d_2 Sleef_cinz_sincospid4_u05avx(__m256d);
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-#endif
-#endif
-
+// The arithmetic is plain C++ without calls or branches, which the compiler turns into vector code. Every vector width gives the same bits,
+// because each product, sum, quotient and root is correctly rounded by itself (no contraction: cmake/options.cmake).
 static_assert(FLT_EVAL_METHOD == 0, "double must be computed as double");
 #if defined(__FAST_MATH__)
 #error "noise must not be compiled with -ffast-math"
 #endif
 
+#define FODP_INLINE [[gnu::always_inline]] inline
+
 namespace fodp {
 
 namespace {
 
-// The second word of a pair holds 53 bits of the angle and 11 bits of the uniform that makes the radius, which follow the 64 bits of the
-// first word.
-constexpr std::uint64_t kAngleBits = ~std::uint64_t{0x7ff}, kFineBits = 0x7ff;
-// These three turn a 64-bit word into a double with one rounding. The lower half of the word, put into the last bits of 2^52, and its upper
-// half, put into the last bits of 2^84, are exact doubles. Their sum less 2^52 + 2^84 is the word.
-constexpr double kLowBase = 0x1p52, kHighBase = 0x1p84, kBoth = 0x1p84 + 0x1p52;
-// Subtracted from a small integer that was put into the last bits of 2^52, this leaves the integer plus a half.
-constexpr double kLowBaseLessHalf = 0x1p52 - .5;
+// Polynomials of least largest relative error, found by Remez' algorithm, from the constant coefficient on. With z = x^2 and |x| <= 1/2,
+// sin(x*pi/2) = x*sine(z) within 2^-58 and cos(x*pi/2) = 1 + z*cosine(z) within 2^-64. With z = s^2 and |s| <= .1716,
+// log((1+s)/(1-s)) = 2s + s*z*logarithm(z) within 2^-59.
+using Coefficients = double[7];
+constexpr Coefficients kSine = {0x1.921fb54442d18p+0,  -0x1.4abbce625be41p-1,  0x1.466bc67758700p-4, -0x1.32d2cce2d5363p-8,
+                                0x1.50782fca38ddbp-13, -0x1.e30063a046395p-19, 0x1.e3eed5d693453p-25};
+constexpr Coefficients kCosine = {-0x1.3bd3cc9be45dep+0,  0x1.03c1f081b5ab1p-2,  -0x1.55d3c7e3c96f4p-6, 0x1.e1f50683ce543p-11,
+                                  -0x1.a6d1ecc96eaf2p-16, 0x1.f9cc77752facbp-22, -0x1.b27363486abe4p-28};
+constexpr Coefficients kLogarithm = {0x1.555555555558fp-1, 0x1.9999999980d1dp-2, 0x1.249249413b384p-2, 0x1.c71c528a116a9p-3,
+                                     0x1.7466274c9392fp-3, 0x1.39a3e569166fdp-3, 0x1.2ef13e6271cd0p-3};
 
-// Makes normals[i] and normals[i + 1] of words[i] and words[i + 1] for every second i from `begin` to `end`, one pair at a time.
-void one_lane(const std::uint64_t* words, double* normals, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; i += 2) {
-    const double fine = (static_cast<double>(words[i + 1] & kFineBits) + .5) * 0x1p-11;
-    const double uniform = (static_cast<double>(words[i]) + fine) * 0x1p-64;
-    const double half_turns = static_cast<double>(words[i + 1] & kAngleBits) * 0x1p-63;
-    const double radius = std::sqrt(-2 * Sleef_cinz_logd1_u10purec(uniform));
-    const auto [sine, cosine] = Sleef_cinz_sincospid1_u05purec(half_turns);
-    normals[i] = radius * cosine;
-    normals[i + 1] = radius * sine;
+FODP_INLINE double polynomial(const Coefficients& coefficients, double z) {
+  double value = coefficients[6];
+  for (int i = 5; i >= 0; --i) value = value * z + coefficients[i];
+  return value;
+}
+
+constexpr std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+FODP_INLINE double from_bits(std::uint64_t word) { return std::bit_cast<double>(word); }
+
+// An integer below 2^52 as a double, exactly: it is put into the last bits of 2^52, which is then subtracted, together with `offset`.
+FODP_INLINE double small_integer(std::uint64_t word, double offset = 0) { return from_bits(word | bits(0x1p52)) - (0x1p52 + offset); }
+
+// A word as a double with one rounding. Its lower half, put into the last bits of 2^52, and its upper half, put into the last bits of 2^84,
+// are exact doubles. Their sum less 2^52 + 2^84 is the word.
+FODP_INLINE double to_double(std::uint64_t word) {
+  return (from_bits((word >> 32) | bits(0x1p84)) - (0x1p84 + 0x1p52)) + from_bits((word & 0xffffffff) | bits(0x1p52));
+}
+
+// The natural logarithm of a positive normal number u = m * 2^e with sqrt(1/2) <= m < sqrt(2): with f = m - 1 and s = f/(2 + f) it is
+// e*log(2) + f - s*(f - s^2*logarithm(s^2)). The upper part of log(2) has so few bits that its product with e is exact.
+FODP_INLINE double log_of(double u) {
+  constexpr double kRootOfHalf = 0x1.6a09e667f3bcdp-1, kUpperLog2 = 0x1.62e42fefa3800p-1, kLowerLog2 = 0x1.ef35793c76730p-45;
+  constexpr std::uint64_t kBias = std::uint64_t{1023} << 52;
+  const std::uint64_t biased = (bits(u) - bits(kRootOfHalf) + kBias) >> 52;
+  const double e = small_integer(biased, 1023), m = from_bits(bits(u) - (biased << 52) + kBias);
+  const double f = m - 1, s = f / (m + 1), z = s * s;
+  return e * kUpperLog2 - ((s * (f - z * polynomial(kLogarithm, z)) - e * kLowerLog2) - f);
+}
+
+// The second word of a pair holds 53 bits of the angle and, below them, 11 bits of the uniform that makes the radius, which follow the 64
+// bits of the first word. The angle is a multiple of a quarter turn and a rest of at most an eighth, to either side.
+FODP_INLINE void make_normals(const std::uint64_t* __restrict words, double* __restrict normals, std::size_t pairs) {
+  constexpr std::uint64_t kFineBits = 0x7ff, kEighth = std::uint64_t{1} << 50, kRestBits = 2 * kEighth - 1, kSign = std::uint64_t{1} << 63;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const std::uint64_t first = words[2 * i], second = words[2 * i + 1];
+    const double fine = small_integer(second & kFineBits, -.5) * 0x1p-11;
+    const double radius = std::sqrt(-2 * log_of((to_double(first) + fine) * 0x1p-64));
+    const std::uint64_t turned = (second >> 11) + kEighth, quarters = turned >> 51;
+    const double x = small_integer(turned & kRestBits, 0x1p50) * 0x1p-51, z = x * x;
+    const std::uint64_t sine = bits(x * polynomial(kSine, z)), cosine = bits(1 + z * polynomial(kCosine, z));
+    // After 0, 1, 2 and 3 quarters (cosine, sine) is (c, s), (-s, c), (-c, -s) and (s, -c) of the rest.
+    const std::uint64_t odd = 0 - (quarters & 1);
+    const std::uint64_t across = ((cosine & ~odd) | (sine & odd)) ^ (((quarters + 1) << 62) & kSign);
+    const std::uint64_t up = ((sine & ~odd) | (cosine & odd)) ^ ((quarters << 62) & kSign);
+    normals[2 * i] = radius * from_bits(across);
+    normals[2 * i + 1] = radius * from_bits(up);
   }
 }
 
+void two_lanes(const std::uint64_t* words, double* normals, std::size_t pairs) { make_normals(words, normals, pairs); }
 #if defined(__x86_64__)
-
-inline __m128i all(std::uint64_t word) { return _mm_set1_epi64x(static_cast<long long>(word)); }
-
-inline __m128d to_double(__m128i word) {
-  const __m128i low = _mm_or_si128(_mm_and_si128(word, all(0xffffffff)), _mm_castpd_si128(_mm_set1_pd(kLowBase)));
-  const __m128i high = _mm_or_si128(_mm_srli_epi64(word, 32), _mm_castpd_si128(_mm_set1_pd(kHighBase)));
-  return _mm_add_pd(_mm_sub_pd(_mm_castsi128_pd(high), _mm_set1_pd(kBoth)), _mm_castsi128_pd(low));
+__attribute__((target("avx2"))) void four_lanes(const std::uint64_t* words, double* normals, std::size_t pairs) {
+  make_normals(words, normals, pairs);
 }
-
-void two_lanes(const std::uint64_t* words, double* normals, std::size_t size) {
-  std::size_t i = 0;
-  for (; i + 4 <= size; i += 4) {
-    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words + i));
-    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words + i + 2));
-    const __m128i radius_words = _mm_unpacklo_epi64(first, second), angle_words = _mm_unpackhi_epi64(first, second);
-    const __m128i fine_bits = _mm_or_si128(_mm_and_si128(angle_words, all(kFineBits)), _mm_castpd_si128(_mm_set1_pd(kLowBase)));
-    const __m128d fine = _mm_mul_pd(_mm_sub_pd(_mm_castsi128_pd(fine_bits), _mm_set1_pd(kLowBaseLessHalf)), _mm_set1_pd(0x1p-11));
-    const __m128d uniform = _mm_mul_pd(_mm_add_pd(to_double(radius_words), fine), _mm_set1_pd(0x1p-64));
-    const __m128d half_turns = _mm_mul_pd(to_double(_mm_and_si128(angle_words, all(kAngleBits))), _mm_set1_pd(0x1p-63));
-    const __m128d radius = _mm_sqrt_pd(_mm_mul_pd(_mm_set1_pd(-2), Sleef_cinz_logd2_u10sse2(uniform)));
-    const auto [sine, cosine] = Sleef_cinz_sincospid2_u05sse2(half_turns);
-    const __m128d x = _mm_mul_pd(radius, cosine), y = _mm_mul_pd(radius, sine);
-    _mm_storeu_pd(normals + i, _mm_unpacklo_pd(x, y));
-    _mm_storeu_pd(normals + i + 2, _mm_unpackhi_pd(x, y));
-  }
-  one_lane(words, normals, i, size);
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) void eight_lanes(const std::uint64_t* words, double* normals,
+                                                                               std::size_t pairs) {
+  make_normals(words, normals, pairs);
 }
-
-// AVX has no integer arithmetic of this width, so the halves of words are moved as floats.
-FODP_AVX inline __m256d to_double(__m256d word) {
-  const __m256 halves = _mm256_castpd_ps(word);
-  const __m256 low = _mm256_blend_ps(halves, _mm256_castpd_ps(_mm256_set1_pd(kLowBase)), 0xaa);
-  const __m256 high = _mm256_blend_ps(_mm256_movehdup_ps(halves), _mm256_castpd_ps(_mm256_set1_pd(kHighBase)), 0xaa);
-  return _mm256_add_pd(_mm256_sub_pd(_mm256_castps_pd(high), _mm256_set1_pd(kBoth)), _mm256_castps_pd(low));
-}
-
-FODP_AVX void four_lanes(const std::uint64_t* words, double* normals, std::size_t size) {
-  const __m256d angle_bits = _mm256_set1_pd(std::bit_cast<double>(kAngleBits)),
-                fine_bits = _mm256_set1_pd(std::bit_cast<double>(kFineBits));
-  std::size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    const __m256d first = _mm256_castsi256_pd(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + i)));
-    const __m256d second = _mm256_castsi256_pd(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + i + 4)));
-    const __m256d radius_words = _mm256_unpacklo_pd(first, second), angle_words = _mm256_unpackhi_pd(first, second);
-    const __m256d fine_word = _mm256_or_pd(_mm256_and_pd(angle_words, fine_bits), _mm256_set1_pd(kLowBase));
-    const __m256d fine = _mm256_mul_pd(_mm256_sub_pd(fine_word, _mm256_set1_pd(kLowBaseLessHalf)), _mm256_set1_pd(0x1p-11));
-    const __m256d uniform = _mm256_mul_pd(_mm256_add_pd(to_double(radius_words), fine), _mm256_set1_pd(0x1p-64));
-    const __m256d half_turns = _mm256_mul_pd(to_double(_mm256_and_pd(angle_words, angle_bits)), _mm256_set1_pd(0x1p-63));
-    const __m256d radius = _mm256_sqrt_pd(_mm256_mul_pd(_mm256_set1_pd(-2), Sleef_cinz_logd4_u10avx(uniform)));
-    const auto [sine, cosine] = Sleef_cinz_sincospid4_u05avx(half_turns);
-    const __m256d x = _mm256_mul_pd(radius, cosine), y = _mm256_mul_pd(radius, sine);
-    _mm256_storeu_pd(normals + i, _mm256_unpacklo_pd(x, y));
-    _mm256_storeu_pd(normals + i + 4, _mm256_unpackhi_pd(x, y));
-  }
-  one_lane(words, normals, i, size);
-}
-
-// GCC 12 warns of its own AVX-512 functions, which leave a register that they overwrite as it was.
-#if !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-FODP_AVX512 void eight_lanes(const std::uint64_t* words, double* normals, std::size_t size) {
-  const __m512i angle_bits = _mm512_set1_epi64(static_cast<long long>(kAngleBits)),
-                fine_bits = _mm512_set1_epi64(static_cast<long long>(kFineBits));
-  const __m512d half = _mm512_set1_pd(.5);
-  std::size_t i = 0;
-  for (; i + 16 <= size; i += 16) {
-    const __m512i first = _mm512_loadu_si512(words + i), second = _mm512_loadu_si512(words + i + 8);
-    const __m512i radius_words = _mm512_unpacklo_epi64(first, second), angle_words = _mm512_unpackhi_epi64(first, second);
-    const __m512d fine =
-        _mm512_mul_pd(_mm512_add_pd(_mm512_cvtepu64_pd(_mm512_and_si512(angle_words, fine_bits)), half), _mm512_set1_pd(0x1p-11));
-    const __m512d uniform = _mm512_mul_pd(_mm512_add_pd(_mm512_cvtepu64_pd(radius_words), fine), _mm512_set1_pd(0x1p-64));
-    const __m512d half_turns = _mm512_mul_pd(_mm512_cvtepu64_pd(_mm512_and_si512(angle_words, angle_bits)), _mm512_set1_pd(0x1p-63));
-    const __m512d radius = _mm512_sqrt_pd(_mm512_mul_pd(_mm512_set1_pd(-2), Sleef_cinz_logd8_u10avx512fnofma(uniform)));
-    const auto [sine, cosine] = Sleef_cinz_sincospid8_u05avx512fnofma(half_turns);
-    const __m512d x = _mm512_mul_pd(radius, cosine), y = _mm512_mul_pd(radius, sine);
-    _mm512_storeu_pd(normals + i, _mm512_unpacklo_pd(x, y));
-    _mm512_storeu_pd(normals + i + 8, _mm512_unpackhi_pd(x, y));
-  }
-  one_lane(words, normals, i, size);
-}
-
-#if !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
 #endif
 
 }  // namespace
 
 int widest_lanes() {
 #if defined(__x86_64__)
-  static const int lanes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? 8
-                           : __builtin_cpu_supports("avx")                                         ? 4
-                                                                                                   : 2;
+  static const int lanes = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")
+                               ? 8
+                           : __builtin_cpu_supports("avx2") ? 4
+                                                            : 2;
   return lanes;
 #else
-  return 1;
+  return 2;
 #endif
 }
 
@@ -176,14 +111,14 @@ void normals_from_words(std::span<const std::uint64_t> words, std::span<double> 
 void normals_from_words(std::span<const std::uint64_t> words, std::span<double> normals, int lanes) {
   check_input(words.size() == normals.size() && words.size() % 2 == 0, "normals: {} from {} words: must be equal and even", normals.size(),
               words.size());
-  check_input((lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8) && lanes <= widest_lanes(),
-              "normals: {} lanes: must be 1, 2, 4 or 8, at most {} here", lanes, widest_lanes());
+  check_input((lanes == 2 || lanes == 4 || lanes == 8) && lanes <= widest_lanes(), "normals: {} lanes: must be 2, 4 or 8, at most {} here",
+              lanes, widest_lanes());
+  const std::size_t pairs = words.size() / 2;
 #if defined(__x86_64__)
-  if (lanes == 8) return eight_lanes(words.data(), normals.data(), words.size());
-  if (lanes == 4) return four_lanes(words.data(), normals.data(), words.size());
-  if (lanes == 2) return two_lanes(words.data(), normals.data(), words.size());
+  if (lanes == 8) return eight_lanes(words.data(), normals.data(), pairs);
+  if (lanes == 4) return four_lanes(words.data(), normals.data(), pairs);
 #endif
-  one_lane(words.data(), normals.data(), 0, words.size());
+  two_lanes(words.data(), normals.data(), pairs);
 }
 
 }  // namespace fodp

@@ -13,7 +13,7 @@ namespace fodp {
 // Fills `normals` from `words`. Both must have the same even size.
 void normals_from_words(std::span<const std::uint64_t> words, std::span<double> normals);
 
-// Does the same with a chosen vector width of 1, 2, 4 or 8 lanes, at most widest_lanes(). It serves the test that every width gives the
+// Does the same with a chosen vector width of 2, 4 or 8 lanes, at most widest_lanes(). It serves the test that every width gives the
 // same bits.
 void normals_from_words(std::span<const std::uint64_t> words, std::span<double> normals, int lanes);
 int widest_lanes();
