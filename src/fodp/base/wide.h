@@ -6,6 +6,8 @@
 // call anything.
 #pragma once
 
+#include <cstring>
+
 // The sanitizers have to be started before a version could be picked, and clang spells the widths differently.
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -13,3 +15,12 @@
 #else
 #define FODP_WIDE
 #endif
+
+namespace fodp {
+
+// Vectors that the compiler keeps in as many registers as the processor needs for them. Sums that are kept in one are added up lane by
+// lane, so that their order is the same for every width. They are filled by memcpy, and are not passed to functions by value.
+typedef double EightDoubles __attribute__((vector_size(64)));
+typedef float EightFloats __attribute__((vector_size(32)));
+
+}  // namespace fodp

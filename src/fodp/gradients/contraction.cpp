@@ -8,10 +8,28 @@
 #include <ATen/ops/empty.h>
 
 #include "fodp/base/check.h"
+#include "fodp/base/wide.h"
 #include "fodp/gradients/narrow_inputs.h"
 
 namespace fodp {
 namespace {
+
+// Independent sums run side by side, while the compiler may not reorder a single one.
+FODP_WIDE double sum_of_squares(const float* values, std::size_t count) {
+  EightDoubles sums = {}, more = {};
+  EightFloats x, y;
+  std::size_t k = 0;
+  for (; k + 16 <= count; k += 16) {
+    std::memcpy(&x, values + k, sizeof x);
+    std::memcpy(&y, values + k + 8, sizeof y);
+    const EightDoubles a = __builtin_convertvector(x, EightDoubles), b = __builtin_convertvector(y, EightDoubles);
+    sums += a * a;
+    more += b * b;
+  }
+  for (; k < count; ++k) sums[0] += static_cast<double>(values[k]) * values[k];
+  sums += more;
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
 
 // Infinite for a row that is not to count because of its inputs. It is 0 for NaN, which shows in the norm.
 double if_huge(double squared_inputs) { return squared_inputs >= kHugeInputs ? std::numeric_limits<double>::infinity() : 0; }
@@ -59,15 +77,7 @@ void add_ghost(const at::Tensor& inputs, const at::Tensor& output_gradients, std
 
 }  // namespace
 
-double squared_norm(std::span<const float> values) {
-  double sums[4] = {};  // independent sums run side by side, while the compiler may not reorder a single one
-  const std::size_t count = values.size();
-  std::size_t k = 0;
-  for (; k + 4 <= count; k += 4)
-    for (int lane = 0; lane < 4; ++lane) sums[lane] += static_cast<double>(values[k + lane]) * values[k + lane];
-  for (; k < count; ++k) sums[0] += static_cast<double>(values[k]) * values[k];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
+double squared_norm(std::span<const float> values) { return sum_of_squares(values.data(), values.size()); }
 
 void add_squared_norms_of_rows(const at::Tensor& rows, std::span<double> squared) {
   const at::Tensor values = rows.contiguous();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fodp/base/check.h"
+#include "fodp/base/wide_loops.h"
 #include "fodp/mechanism/release_table.h"
 #include "fodp/noise/lattice.h"
 
@@ -53,15 +54,12 @@ void FractionalMechanism::begin(std::int64_t size) {
 }
 
 void FractionalMechanism::block(const Block& block, std::span<float> released) {
-  const double beta = this->beta();
-  if (beta < 1) {
-    std::vector<double> blend(released.size(), 0.0);
-    if (!past_.empty()) memory_->add_blend(past_, block.begin, blend);
-    for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(beta * block.values[i] + blend[i]);
-  } else {
-    for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(block.values[i]);
-  }
   if (insecure_) decompose(block);
+  if (beta() < 1) {
+    multiply(beta(), block.values);
+    if (!past_.empty()) memory_->add_blend(past_, block.begin, block.values);
+  }
+  round_to_float(block.values, released);
   if (memory_) products_[block.index] = memory_->insert(block.begin, released);
 }
 

@@ -1,12 +1,11 @@
 #include "fodp/mechanism/gaussian.h"
 
+#include "fodp/base/wide_loops.h"
 #include "fodp/mechanism/release_table.h"
 
 namespace fodp {
 
-void GaussianMechanism::block(const Block& block, std::span<float> released) {
-  for (std::size_t i = 0; i < released.size(); ++i) released[i] = static_cast<float>(block.values[i]);
-}
+void GaussianMechanism::block(const Block& block, std::span<float> released) { round_to_float(block.values, released); }
 
 extern const ReleaseEntry kGaussianRelease = {
     .name = "gaussian",

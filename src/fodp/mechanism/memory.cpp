@@ -8,18 +8,66 @@
 namespace fodp {
 namespace {
 
-FODP_WIDE double inner_product(const float* a, const float* b, std::size_t count) {
-  constexpr std::size_t kLanes = 8;  // independent chains, in a fixed order: the same sum on every machine
-  double sums[kLanes] = {};
+// The inner products of `values` with four vectors, in eight lanes each. One after the other they would wait for their own additions.
+FODP_WIDE void four_products(const float* values, const float* const* vectors, std::size_t count, double* products) {
+  const float *v0 = vectors[0], *v1 = vectors[1], *v2 = vectors[2], *v3 = vectors[3];
+  EightDoubles s0 = {}, s1 = {}, s2 = {}, s3 = {};
+  EightFloats x, y0, y1, y2, y3;
   std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += static_cast<double>(a[i + lane]) * b[i + lane];
-  for (; i < count; ++i) sums[0] += static_cast<double>(a[i]) * b[i];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; i + 8 <= count; i += 8) {
+    std::memcpy(&x, values + i, sizeof x);
+    std::memcpy(&y0, v0 + i, sizeof x);
+    std::memcpy(&y1, v1 + i, sizeof x);
+    std::memcpy(&y2, v2 + i, sizeof x);
+    std::memcpy(&y3, v3 + i, sizeof x);
+    const EightDoubles wide = __builtin_convertvector(x, EightDoubles);
+    s0 += wide * __builtin_convertvector(y0, EightDoubles);
+    s1 += wide * __builtin_convertvector(y1, EightDoubles);
+    s2 += wide * __builtin_convertvector(y2, EightDoubles);
+    s3 += wide * __builtin_convertvector(y3, EightDoubles);
+  }
+  const EightDoubles* sums[] = {&s0, &s1, &s2, &s3};
+  for (std::size_t k = 0; k < 4; ++k) {
+    const EightDoubles& s = *sums[k];
+    products[k] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    for (std::size_t rest = i; rest < count; ++rest) products[k] += static_cast<double>(values[rest]) * vectors[k][rest];
+  }
 }
 
-FODP_WIDE void add_scaled(double weight, const float* values, double* total, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) total[i] += weight * values[i];
+// The inner products of `values` with each of the vectors.
+std::vector<double> inner_products(std::span<const float> values, std::vector<const float*> vectors) {
+  const std::size_t number = vectors.size();
+  vectors.resize((number + 3) / 4 * 4, values.data());  // what is computed for these is not used
+  std::vector<double> products(vectors.size());
+  for (std::size_t k = 0; k < number; k += 4) four_products(values.data(), vectors.data() + k, values.size(), products.data() + k);
+  products.resize(number);
+  return products;
+}
+
+// total += the sum over j of weights[j]*vectors[j]. A few coordinates of all vectors are added up in registers.
+FODP_WIDE void add_weighted(const double* weights, const float* const* vectors, std::size_t number, double* total, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    EightDoubles low = {}, high = {}, before;
+    EightFloats x, y;
+    for (std::size_t j = 0; j < number; ++j) {
+      std::memcpy(&x, vectors[j] + i, sizeof x);
+      std::memcpy(&y, vectors[j] + i + 8, sizeof y);
+      low += weights[j] * __builtin_convertvector(x, EightDoubles);
+      high += weights[j] * __builtin_convertvector(y, EightDoubles);
+    }
+    std::memcpy(&before, total + i, sizeof before);
+    low = before + low;
+    std::memcpy(total + i, &low, sizeof low);
+    std::memcpy(&before, total + i + 8, sizeof before);
+    high = before + high;
+    std::memcpy(total + i + 8, &high, sizeof high);
+  }
+  for (; i < count; ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < number; ++j) sum += weights[j] * vectors[j][i];
+    total[i] += sum;
+  }
 }
 
 FODP_WIDE void move_towards(const float* values, double share, float* trend, std::size_t count) {
@@ -57,11 +105,9 @@ double Memory::blend_with_trend(std::span<const double> weights) const {
 }
 
 void Memory::add_blend(std::span<const double> weights, std::int64_t begin, std::span<double> total) const {
-  constexpr std::size_t kPiece = 1024;  // stays in the nearest cache while all lags are added to it
-  for (std::size_t start = 0; start < total.size(); start += kPiece)
-    for (std::size_t j = 1; j <= weights.size(); ++j)
-      add_scaled(weights[j - 1], at_lag(static_cast<std::int64_t>(j)).data() + begin + start, total.data() + start,
-                 std::min(kPiece, total.size() - start));
+  std::vector<const float*> lags;
+  for (std::size_t j = 1; j <= weights.size(); ++j) lags.push_back(at_lag(static_cast<std::int64_t>(j)).data() + begin);
+  add_weighted(weights.data(), lags.data(), lags.size(), total.data(), total.size());
 }
 
 double effective_depth(std::span<const double> weights) {
@@ -96,16 +142,21 @@ Memory::Products Memory::insert(std::int64_t begin, std::span<const float> value
   if (capacity_ == 0) return products;
   if (gamma_) {
     const std::int64_t staying = std::min(lags_, capacity_ - 1);  // the oldest leaves a full ring
-    for (std::int64_t j = 1; j <= staying; ++j)
-      products.with_lag.push_back(inner_product(values.data(), slot(slot_of_lag(j)) + begin, values.size()));
-    products.with_itself = inner_product(values.data(), values.data(), values.size());
     float* trend = trend_.data() + begin;
+    std::vector<const float*> vectors;
+    for (std::int64_t j = 1; j <= staying; ++j) vectors.push_back(slot(slot_of_lag(j)) + begin);
+    vectors.push_back(values.data());
+    if (started_) vectors.push_back(trend);
+    products.with_lag = inner_products(values, std::move(vectors));
     if (started_) {
-      products.with_trend = inner_product(values.data(), trend, values.size());
+      products.with_trend = products.with_lag.back();
+      products.with_lag.pop_back();
       move_towards(values.data(), *gamma_, trend, values.size());
     } else {
       std::copy(values.begin(), values.end(), trend);
     }
+    products.with_itself = products.with_lag.back();
+    products.with_lag.pop_back();
   }
   std::copy(values.begin(), values.end(), slot(next_) + begin);
   return products;

@@ -1,11 +1,31 @@
 #include "fodp/update/adam.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "fodp/base/check.h"
+#include "fodp/base/wide.h"
 
 namespace fodp {
+namespace {
+
+// The public numbers of one step: moments are divided by 1 - beta^t, and the root of the second is taken of no less than `floor`.
+struct AdamStep {
+  double scale, beta1, beta2, correction1, correction2, phi, floor, stability, shrink, lr;
+};
+
+FODP_WIDE void adam_step(const AdamStep& with, const float* gradient, double* first, double* second, float* parameters, std::size_t count) {
+  const AdamStep s = with;  // a copy, which no store into the arrays can change
+  for (std::size_t i = 0; i < count; ++i) {
+    const double g = s.scale * gradient[i];
+    first[i] = s.beta1 * first[i] + (1 - s.beta1) * g;
+    second[i] = s.beta2 * second[i] + (1 - s.beta2) * g * g;
+    const double square = second[i] * s.correction2 - s.phi;
+    const double length = std::sqrt(square > s.floor ? square : s.floor) + s.stability;
+    parameters[i] = static_cast<float>(s.shrink * parameters[i] - s.lr * (first[i] * s.correction1) / length);
+  }
+}
+
+}  // namespace
 
 Adam::Adam(const AdamOptions& options) : options_(options) { validate_fields(options); }
 
@@ -23,7 +43,7 @@ void Adam::apply(std::span<float> parameters, const Gradient& gradient, double l
   check_sizes(parameters, gradient);
   first_.resize(parameters.size(), 0.0);
   second_.resize(parameters.size(), 0.0);
-  const double b1 = options_.adam_beta1, b2 = options_.adam_beta2, stability = options_.adam_stability;
+  const double b1 = options_.adam_beta1, b2 = options_.adam_beta2;
   const double scale = 1 / gradient.expected_lot;
   start1_ *= b1;
   start2_ *= b2;
@@ -33,15 +53,17 @@ void Adam::apply(std::span<float> parameters, const Gradient& gradient, double l
     noise_ = b2 * noise_ + (1 - b2) * *gradient.noise_variance * scale * scale;
     phi = noise_ / (1 - start2_);
   }
-  const double shrink = 1 - lr * decay_;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const double g = scale * gradient.sum[i];
-    first_[i] = b1 * first_[i] + (1 - b1) * g;
-    second_[i] = b2 * second_[i] + (1 - b2) * g * g;
-    const double mean = first_[i] / (1 - start1_), square = second_[i] / (1 - start2_);
-    const double length = floor_ ? std::sqrt(std::max(square - phi, *floor_)) : std::sqrt(square) + stability;
-    parameters[i] = static_cast<float>(shrink * parameters[i] - lr * mean / length);
-  }
+  const AdamStep step = {.scale = scale,
+                         .beta1 = b1,
+                         .beta2 = b2,
+                         .correction1 = 1 / (1 - start1_),
+                         .correction2 = 1 / (1 - start2_),
+                         .phi = phi,
+                         .floor = floor_.value_or(0),
+                         .stability = floor_ ? 0 : options_.adam_stability,
+                         .shrink = 1 - lr * decay_,
+                         .lr = lr};
+  adam_step(step, gradient.sum.data(), first_.data(), second_.data(), parameters.data(), parameters.size());
 }
 
 void Adam::state(StateVisitor& visit) {

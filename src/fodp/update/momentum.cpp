@@ -1,6 +1,19 @@
 #include "fodp/update/momentum.h"
 
+#include "fodp/base/wide.h"
+
 namespace fodp {
+namespace {
+
+FODP_WIDE void descend_along(double mu, double fresh, double rate, const float* gradient, double* velocity, float* parameters,
+                             std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    velocity[i] = mu * velocity[i] + fresh * gradient[i];
+    parameters[i] = static_cast<float>(parameters[i] - rate * velocity[i]);
+  }
+}
+
+}  // namespace
 
 Momentum::Momentum(const MomentumOptions& options) : options_(options) { validate_fields(options); }
 
@@ -11,10 +24,7 @@ void Momentum::apply(std::span<float> parameters, const Gradient& gradient, doub
   const bool ema = options_.momentum_form == MomentumForm::ema;
   start_ *= mu;
   const double fresh = (ema ? 1 - mu : 1) / gradient.expected_lot, rate = ema ? lr / (1 - start_) : lr;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    velocity_[i] = mu * velocity_[i] + fresh * gradient.sum[i];
-    parameters[i] = static_cast<float>(parameters[i] - rate * velocity_[i]);
-  }
+  descend_along(mu, fresh, rate, gradient.sum.data(), velocity_.data(), parameters.data(), parameters.size());
 }
 
 void Momentum::state(StateVisitor& visit) {
