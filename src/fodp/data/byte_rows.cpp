@@ -5,14 +5,9 @@
 #include <ATen/ops/empty.h>
 
 #include "fodp/base/check.h"
-#include "fodp/base/wide.h"
 
 namespace fodp {
 namespace {
-
-FODP_WIDE void look_up(const std::uint8_t* from, const float* values, float* to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = values[from[i]];
-}
 
 std::int64_t product(std::span<const std::int64_t> shape) {
   std::int64_t all = 1;
@@ -52,9 +47,7 @@ ByteRows::ByteRows(std::vector<std::int64_t> shape, const Normalisation& normali
   check_input(channels >= 1 && features_ % channels == 0, "{} means for rows of {} values: they do not divide", channels, features_);
   check_input(static_cast<std::int64_t>(bytes_.size()) == count() * features_, "{} bytes for {} rows: must be {} each", bytes_.size(),
               count(), features_);
-  lookup_.resize(static_cast<std::size_t>(channels));
-  for (std::size_t c = 0; c < lookup_.size(); ++c)
-    for (int byte = 0; byte < 256; ++byte) lookup_[c][static_cast<std::size_t>(byte)] = normalisation.apply(byte / 255.0, c);
+  for (std::size_t c = 0; c < normalisation.mean.size(); ++c) lines_.emplace_back(normalisation.mean[c], normalisation.std[c]);
 }
 
 Batch ByteRows::gather(std::span<const std::int64_t> rows) const {
@@ -63,11 +56,11 @@ Batch ByteRows::gather(std::span<const std::int64_t> rows) const {
   sizes.insert(sizes.begin(), static_cast<std::int64_t>(rows.size()));
   at::Tensor out = at::empty(sizes, at::kFloat);
   float* to = out.data_ptr<float>();
-  const std::int64_t plane = features_ / static_cast<std::int64_t>(lookup_.size());
+  const std::int64_t plane = features_ / static_cast<std::int64_t>(lines_.size());
   for (const std::int64_t row : rows) {
     const std::uint8_t* from = bytes_.data() + row * features_;
-    for (const auto& normalised : lookup_) {
-      look_up(from, normalised.data(), to, plane);
+    for (const ByteLine& line : lines_) {
+      line.apply({from, static_cast<std::size_t>(plane)}, to);
       from += plane;
       to += plane;
     }

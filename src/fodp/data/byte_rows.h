@@ -2,7 +2,6 @@
 // is gathered.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "fodp/base/number_list.h"
+#include "fodp/base/wide_loops.h"
 #include "fodp/data/rows.h"
 
 namespace fodp {
@@ -44,8 +44,8 @@ class ByteRows : public Rows {
   std::vector<std::int64_t> shape_;
   std::int64_t features_;
   std::vector<std::uint8_t> bytes_;
-  TensorRows targets_;                          // rows without an input of their own
-  std::vector<std::array<float, 256>> lookup_;  // normalised value of each byte, per channel
+  TensorRows targets_;           // rows without an input of their own
+  std::vector<ByteLine> lines_;  // by channel
 };
 
 }  // namespace fodp

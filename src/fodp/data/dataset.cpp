@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "fodp/base/check.h"
-#include "fodp/base/wide.h"
 
 namespace fodp {
 
@@ -25,10 +24,7 @@ Examples::Examples(const DataFormat& format, std::vector<std::uint8_t> pixels, s
   auto wrong = std::ranges::find_if(labels_, [&](std::uint8_t label) { return label >= format.classes; });
   check_input(wrong == labels_.end(), "{}: label of example {} is {}: must be in [0, {}]", format.name, wrong - labels_.begin(),
               wrong == labels_.end() ? 0 : *wrong, format.classes - 1);
-  lookup_.resize(channels);
-  for (std::size_t c = 0; c < channels; ++c)
-    for (int byte = 0; byte < 256; ++byte)
-      lookup_[c][static_cast<std::size_t>(byte)] = static_cast<float>((byte / 255.0 - format.mean[c]) / format.std[c]);
+  for (std::size_t c = 0; c < channels; ++c) lines_.emplace_back(format.mean[c], format.std[c]);
 }
 
 std::vector<RowShape> Examples::inputs() const { return {{{format_->channels, format_->height, format_->width}, at::kFloat}}; }
@@ -39,14 +35,6 @@ void Examples::check_rows(std::span<const std::int64_t> rows) const {
   for (std::int64_t row : rows) check_input(row >= 0 && row < size(), "{}: row {}: must be in [0, {}]", format_->name, row, size() - 1);
 }
 
-namespace {
-
-FODP_WIDE void look_up(const std::uint8_t* from, const float* values, float* to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = values[from[i]];
-}
-
-}  // namespace
-
 at::Tensor Examples::inputs(std::span<const std::int64_t> rows) const {
   check_rows(rows);
   const auto count = static_cast<std::int64_t>(rows.size());
@@ -55,8 +43,8 @@ at::Tensor Examples::inputs(std::span<const std::int64_t> rows) const {
   std::int64_t plane = format_->height * format_->width;
   for (std::int64_t row : rows) {
     const std::uint8_t* from = pixels_.data() + row * format_->features();
-    for (const auto& normalised : lookup_) {
-      look_up(from, normalised.data(), to, plane);
+    for (const ByteLine& line : lines_) {
+      line.apply({from, static_cast<std::size_t>(plane)}, to);
       from += plane;
       to += plane;
     }

@@ -1,7 +1,6 @@
 // Labelled images in memory, and where they come from. Pixels stay bytes; rows are normalised when they are gathered.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "fodp/base/file_names.h"
 #include "fodp/base/number_list.h"
 #include "fodp/base/sha256.h"
+#include "fodp/base/wide_loops.h"
 #include "fodp/data/feature_size.h"
 #include "fodp/data/rows.h"
 
@@ -63,7 +63,7 @@ class Examples : public Rows {
 
   const DataFormat* format_;
   std::vector<std::uint8_t> pixels_, labels_;
-  std::vector<std::array<float, 256>> lookup_;  // normalised value of each byte, per channel
+  std::vector<ByteLine> lines_;  // from a byte to its normalised value, per channel
 };
 
 struct Dataset {
