@@ -1,6 +1,4 @@
 // The commands that need LibTorch; ../main.cpp starts it.
-#include <malloc.h>
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,11 +16,6 @@ constexpr fodp::app::Command kCommands[] = {FODP_COMMANDS(FODP_PLAIN, FODP_WITH_
 }  // namespace
 
 int main(int argc, char** argv) {
-#if defined(__GLIBC__)
-  // A step takes and returns the same large blocks of memory as the one before. The system would clear each of them anew.
-  mallopt(M_MMAP_THRESHOLD, 1 << 28);
-  mallopt(M_TRIM_THRESHOLD, 1 << 28);
-#endif
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is then an error of writing, which is told
   const int status = fodp::app::run_guarded([&] {
     if (argc == 2 && argv[1] == fodp::app::kDescribe) {
