@@ -10,7 +10,8 @@ if(FODP_SANITIZE)
   foreach(sanitizer IN LISTS sanitizers)
     list(APPEND sanitize_flags -fsanitize=${sanitizer})
   endforeach()
-  add_compile_options(${sanitize_flags} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # GCC 12 sees uninitialised values in LibTorch's headers where the sanitizers' own code stands between.
+  add_compile_options(${sanitize_flags} -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-maybe-uninitialized)
   add_link_options(${sanitize_flags})
 endif()
 
