@@ -47,8 +47,9 @@ class Step {
   // f() at the parameters plus `offset` (none if empty), which then are restored exactly.
   template <class F>
   auto at(std::span<const float> offset, F&& f) {
-    std::vector<float> point;
-    for (std::size_t i = 0; i < offset.size(); ++i) point.push_back(parameters()[i] + offset[i]);
+    std::vector<float> point(offset.begin(), offset.end());
+    const std::span<const float> here = parameters();
+    for (std::size_t i = 0; i < point.size(); ++i) point[i] += here[i];
     return at_point(point, std::forward<F>(f));
   }
 
