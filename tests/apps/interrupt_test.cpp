@@ -1,5 +1,6 @@
 // Ctrl-C and SIGTERM, and what is shown while a run goes on.
 #include <regex>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,10 +61,12 @@ TEST_F(Interrupt, SoDoesSigtermAndTheJsonIsWhole) {
 }
 
 TEST_F(Interrupt, ASecondCtrlCEndsAtOnce) {
-  // A step takes seconds: time enough for two.
+  // A step takes seconds: time enough for two. The first comes when the second step is under way: right after the line of the first it
+  // could end the run by itself.
   Terminal terminal(
-      folder_, "train --model cnn --sample-rate 1 --steps 1000 --train-size 20000 --test-size 100 --noise-multiplier 2 --eval-every 1");
+      folder_, "train --model cnn --sample-rate 1 --steps 1000 --train-size 40000 --test-size 100 --noise-multiplier 2 --eval-every 1");
   ASSERT_TRUE(terminal.wait_for("test accuracy")) << terminal.shown();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   terminal.type("\x03");
   ASSERT_TRUE(terminal.wait_for(kStopping)) << terminal.shown();
   terminal.type("\x03");
