@@ -19,7 +19,7 @@ TEST(FeatureData, IsDescribedBeforeAnyFileIsRead) {
   EXPECT_EQ(about.row_shape, std::vector<std::int64_t>{40960});
   EXPECT_TRUE(about.unit_norm);
   EXPECT_EQ(about.inputs["features"]["recipe"], "patches");
-  EXPECT_EQ(about.inputs["features"]["version"], 1);
+  EXPECT_EQ(about.inputs["features"]["version"], 2);
   EXPECT_EQ(about.inputs["features"]["size"], "standard");
   DataOptions small = patches_of("mnist");
   small.feature_size = FeatureSize::small;

@@ -104,9 +104,14 @@ Grid slow_first_layer(const PatchDictionary& dictionary, const std::uint8_t* ima
   return slow_pool(grid, places, 9, .4 * places / 9);
 }
 
-// From a grid of codes to the features of a block.
-std::vector<double> slow_block(const Grid& grid, std::int64_t side, const PatchDictionary::Block& block) {
-  const Grid cells = slow_pool(grid, side, 4, .5 * side / 4);
+Grid roots(Grid grid) {
+  for (auto& place : grid)
+    for (double& value : place) value = std::sqrt(value + 1e-4);
+  return grid;
+}
+
+// From a grid of cells to the features of a block.
+std::vector<double> slow_block(const Grid& cells, const PatchDictionary::Block& block) {
   const std::size_t channels = cells[0].size(), half = channels / 4;
   std::vector<double> out;
   for (std::size_t y = 0; y < 4; ++y)
@@ -125,9 +130,9 @@ std::vector<double> slow_block(const Grid& grid, std::int64_t side, const PatchD
 
 std::vector<double> slow_features(const PatchDictionary& dictionary, const std::uint8_t* image) {
   const Grid first = slow_first_layer(dictionary, image);
-  std::vector<double> out = slow_block(first, 9, dictionary.blocks[0]);
+  std::vector<double> out = slow_block(roots(slow_pool(first, 9, 4, .5 * 9 / 4)), dictionary.blocks[0]);
   Grid projected;
-  for (const auto& place : first) {
+  for (const auto& place : roots(first)) {
     projected.push_back(times_matrix(place, dictionary.components));
     for (std::size_t k = 0; k < projected.back().size(); ++k) projected.back()[k] += dictionary.offset.data_ptr<float>()[k];
   }
@@ -143,7 +148,7 @@ std::vector<double> slow_features(const PatchDictionary& dictionary, const std::
             for (std::int64_t c = 0; c < layer.components; ++c) patch.push_back(projected[(y + i) * 9 + x + j][c]);
         codes.push_back(slow_code(patch, dictionary.blocks[k + 1].atoms));
       }
-    for (const double value : slow_block(codes, places, dictionary.blocks[k + 1])) out.push_back(value);
+    for (const double value : slow_block(slow_pool(codes, places, 4, .5 * places / 4), dictionary.blocks[k + 1])) out.push_back(value);
   }
   return out;
 }

@@ -77,6 +77,9 @@ void print_plan(const Plan& plan) {
                    plan.steps(), short_text(plan.expected_lot()), number_text(plan.options().clip.clip_norm),
                    short_text(plan.noise_multiplier()), weighted));
   print_planned_size(plan);
+  if (plan.lr_is_planned())
+    note(fmt::format("Learning rate {}: the largest that leaves little noise in the outputs; --lr gives another\n",
+                     number_text(*plan.options().update.lr)));
   print_chosen(plan);
 }
 

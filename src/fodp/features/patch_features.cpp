@@ -38,6 +38,7 @@ PatchEncoder::PatchEncoder(const PatchDictionary& dictionary) : dictionary_(dict
   split_ = space({places * places, channels});
   between_ = space({grid * places, channels});
   first_ = space({kGroup * grid * grid, channels});
+  roots_ = space({grid * grid, channels});
   projected_ = space({kGroup * grid * grid, sizes.components});
   const auto add_layer = [&](std::int64_t side, std::int64_t width, std::int64_t values) {
     Layer layer{.weights = pooling_weights(side, kCells, kBlockSigma),
@@ -76,11 +77,18 @@ const at::Tensor& PatchEncoder::first_layer(std::span<const std::uint8_t> pixels
   return first_;
 }
 
+const at::Tensor& PatchEncoder::first_roots(const at::Tensor& first, std::int64_t image) {
+  const std::int64_t cells = roots_.size(0);
+  roots_.copy_(first.narrow(0, image * cells, cells));
+  take_roots(roots_.data_ptr<float>(), roots_.numel());
+  return roots_;
+}
+
 const at::Tensor& PatchEncoder::project(const at::Tensor& first) {
   const std::int64_t cells = dictionary_.sizes.grid * dictionary_.sizes.grid;
   for (std::int64_t image = 0; image < kGroup; ++image) {
     at::Tensor own = projected_.narrow(0, image * cells, cells);
-    at::addmm_out(own, dictionary_.offset, first.narrow(0, image * cells, cells), dictionary_.components, 1, 1);
+    at::addmm_out(own, dictionary_.offset, first_roots(first, image), dictionary_.components, 1, 1);
   }
   return projected_;
 }
@@ -93,6 +101,7 @@ const at::Tensor& PatchEncoder::folded_cells(Layer& layer, const at::Tensor& gri
     const at::Tensor own = grid.narrow(0, image * places, places);
     if (split) split_signs(own.data_ptr<float>(), places, channels / 2, layer.split.data_ptr<float>());
     pool(layer.weights, split ? layer.split : own, layer.between, layer.cells);
+    if (!split) take_roots(layer.cells.data_ptr<float>(), layer.cells.numel());
     fold(layer.cells.data_ptr<float>(), half_atoms, layer.folded.data_ptr<float>() + image * kKept * channels);
   }
   return layer.folded;

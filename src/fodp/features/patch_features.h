@@ -2,8 +2,12 @@
 // computer-drawn images alone. docs/features.md has the recipe with its pictures.
 //
 //   image --6x6 patches, whitened, against atoms, both signs, pooled--> first layer [9 x 9 cells, channels]
-//   first layer --leading components--> [9 x 9, components] --2x2 and 3x3 patches against atoms, both signs, pooled--> [4 x 4, channels]
-//   each of first and second layer --plus its mirror image, whitened, norm 1--> a block of features; all blocks together have norm 1
+//   first layer --square roots, leading components--> [9 x 9, components]
+//               --2x2 and 3x3 patches against atoms, both signs, pooled--> second layers [4 x 4 cells, channels]
+//   first layer --pooled again, square roots--> [4 x 4 cells, channels]
+//   each of these and of the second layers --plus its mirror image, whitened, norm 1--> a block of features; all blocks have norm 1
+//
+// Square roots make the strongest answers of the first layer count less beside the others.
 //
 // An image's features are a function of that image and of public constants. Images go through it in groups of a fixed size: products have
 // the same shapes for every group, a row of a product depends on that row alone, and a group that is not full is filled up with black. So
@@ -61,10 +65,11 @@ class PatchEncoder {
   struct Layer {  // of a second layer, or of the block that the first one is
     at::Tensor weights, patches, products, split, between, cells, folded, tiled, whitened;
   };
+  const at::Tensor& first_roots(const at::Tensor& first, std::int64_t image);  // of one image, [grid^2, channels]
   const at::Tensor& folded_cells(Layer& layer, const at::Tensor& grid, std::int64_t half_atoms);
 
   const PatchDictionary& dictionary_;
-  at::Tensor weights_, patches_, whitened_, products_, split_, between_, first_, projected_;
+  at::Tensor weights_, patches_, whitened_, products_, split_, between_, first_, roots_, projected_;
   std::vector<Layer> layers_;
   std::vector<std::uint8_t> full_;
 };

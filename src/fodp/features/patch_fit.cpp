@@ -39,6 +39,12 @@ at::Tensor as_atoms(const at::Tensor& rows, const at::Tensor& mirrors) {
   return (both / both.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12)).t().contiguous();
 }
 
+at::Tensor rooted(const at::Tensor& first) {
+  at::Tensor roots = first.clone();
+  take_roots(roots.data_ptr<float>(), roots.numel());
+  return roots;
+}
+
 class Fit {
  public:
   Fit(const PatchSizes& sizes, const ParallelFor& parallel, const WorkDone& done) : parallel_(parallel), done_(done) {
@@ -125,7 +131,7 @@ class Fit {
 
   void learn_components(const at::Tensor& first) {
     const std::vector<std::int64_t> mirror = channel_mirror(out_.sizes.half_atoms);
-    const Moments moments = mirrored(moments_of(first, parallel_), mirror);
+    const Moments moments = mirrored(moments_of(rooted(first), parallel_), mirror);
     Components found = mirror_components(moments.covariance, mirror, out_.sizes.components, kDamping);
     out_.components = found.matrix;
     out_.offset = at::mv(found.matrix.t(), moments.mean.to(at::kFloat)).neg_();

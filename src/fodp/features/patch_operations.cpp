@@ -28,6 +28,10 @@ FODP_WIDE void add(const float* a, const float* b, float* out, std::int64_t coun
   for (std::int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
 }
 
+FODP_WIDE void roots(float* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = std::sqrt(values[i] + 1e-4f);
+}
+
 // The squares of a row in eight sums, so that they can be added side by side.
 FODP_WIDE double squared_norm(const float* row, std::int64_t width) {
   float part[8] = {};
@@ -91,6 +95,8 @@ void set_unit_norm(float* rows, std::int64_t count, std::int64_t width, double d
 void split_signs(const float* products, std::int64_t count, std::int64_t atoms, float* out) {
   for (std::int64_t i = 0; i < count; ++i, products += atoms, out += 2 * atoms) both_signs(products, atoms, out, out + atoms);
 }
+
+void take_roots(float* values, std::int64_t count) { roots(values, count); }
 
 at::Tensor pooling_weights(std::int64_t from, std::int64_t to, double sigma_in_cells) {
   at::Tensor weights = at::empty({to, from}, at::kFloat);

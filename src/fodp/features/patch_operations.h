@@ -30,6 +30,9 @@ void set_unit_norm(float* rows, std::int64_t count, std::int64_t width, double d
 // [count, atoms] -> [count, 2 atoms]: max(z - 1, 0), then max(-z - 1, 0).
 void split_signs(const float* products, std::int64_t count, std::int64_t atoms, float* out);
 
+// Each value v >= 0 becomes the root of v + 1e-4. The small number keeps the rounding of a value near 0 from being magnified.
+void take_roots(float* values, std::int64_t count);
+
 // The weights [to, from] that pool a line of places to cells: a Gaussian of so many cells' width about the centre of each, with sum 1.
 at::Tensor pooling_weights(std::int64_t from, std::int64_t to, double sigma_in_cells);
 // A square grid [from^2, channels] pooled along both sides to [to^2, channels]; `between` has room for [to, from, channels].

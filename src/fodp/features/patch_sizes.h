@@ -14,7 +14,7 @@ namespace fodp {
 // The name and number of the recipe. Whatever changes a feature changes the number: features of another one are computed anew, and a model
 // is used with those of its own only.
 inline constexpr std::string_view kPatchRecipe = "patches";
-inline constexpr std::int64_t kPatchVersion = 1;
+inline constexpr std::int64_t kPatchVersion = 2;
 
 struct PatchSizes {
   // A dictionary of patches of the first layer's output.

@@ -12,13 +12,11 @@ struct Filling {
   std::vector<std::string_view> unless;  // one of these was chosen, besides the option itself
 };
 
-// A method or update rule of the user's choice needs a learning rate of its own.
-std::vector<Filling> fillings(bool colour) {
+std::vector<Filling> fillings() {
   const std::vector<std::string_view> moves = {"method", "update", "momentum-form"};
   return {{"sample-rate", "1", {"lot"}},
           {"steps", "60", {"epochs", "sample-rate", "lot"}},
-          {"clip-norm", ".12", {"clipping"}},
-          {"lr", colour ? "900" : "1500", {"method", "update", "momentum-form", "momentum", "clip-norm", "clipping", "sample-rate", "lot"}},
+          {"clip-norm", ".06", {"clipping"}},
           {"momentum-form", "heavy-ball", moves},
           {"method", "momentum", moves}};
 }
@@ -28,8 +26,7 @@ std::vector<Filling> fillings(bool colour) {
 std::vector<std::string> fill_feature_defaults(TrainOptions& options, const std::function<bool(std::string_view)>& is_set) {
   std::vector<std::string> filled;
   if (!has_features(options.data) || options.model.model != ModelKind::linear) return filled;
-  const bool colour = describe_data(options.data).row_shape[0] == 3;
-  for (const auto& [option, text, unless] : fillings(colour)) {
+  for (const auto& [option, text, unless] : fillings()) {
     if (is_set(option) || std::ranges::any_of(unless, is_set)) continue;
     options.set(option, text);
     filled.push_back(fmt::format("{} {}", option, text));

@@ -66,6 +66,7 @@ class Planner {
     plan_.unit_ = data.unit;
     plan_.recipe_ = data.recipe;
     predicts_number_ = data.predicts_number;
+    linear_of_unit_norm_ = data.linear_of_unit_norm;
     tests_cost_ = !data.test_is_public;  // how many they are may not be known yet
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
     const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
@@ -255,8 +256,15 @@ class Planner {
     plan_.stages_.check(plan_.context_);
   }
 
-  // The learning rate of a run of the planned size, whether that was given or not, is planned with it, unless it is given.
+  // The learning rate of a run of the planned size, whether that was given or not, is planned with it, unless it is given; so is that of a
+  // linear model of features.
   void resolve_lr() {
+    if (linear_of_unit_norm_ && !given_.update.lr) {
+      const std::optional<double> rate = unit_norm_lr(plan_.stages_, plan_.context_);
+      if (rate) plan_.options_.update.lr = rate;
+      plan_.lr_is_planned_ = rate.has_value();
+      return;
+    }
     const RunSize planned = planned_size(plan_.context_.train_examples, plan_.context_.parameters);
     const Schedule& rate = plan_.context_.sample_rate;
     if (given_.update.lr || !rate.constant() || rate.first() != planned.sample_rate || plan_.steps() != planned.steps) return;
@@ -359,7 +367,7 @@ class Planner {
   Plan plan_;
   TrainOptions given_;
   std::vector<std::string_view> set_;  // options of stages that differ from their defaults
-  bool predicts_number_ = false;
+  bool predicts_number_ = false, linear_of_unit_norm_ = false;
   bool tests_cost_ = false;  // there are test rows, and they are private
 };
 
@@ -379,7 +387,13 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   named.data_name = about.name;
   check_class_weights(options.run.class_weights, about.target, about.class_names);
   const std::string recipe = find_data_kind(options.data.data) || has_features(options.data) ? about.inputs.dump() : "";
-  const DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, about.target.kind == Target::Kind::number, recipe};
+  const DataFacts facts{.sizes = sizes,
+                        .row_shape = about.row_shape,
+                        .unit = about.unit,
+                        .test_is_public = about.test_is_public,
+                        .predicts_number = about.target.kind == Target::Kind::number,
+                        .linear_of_unit_norm = about.unit_norm && options.model.model == ModelKind::linear,
+                        .recipe = recipe};
   const Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost
   return Planner(named, facts, *model.module, enum_name(options.model.model)).plan();

@@ -31,6 +31,7 @@ struct DataFacts {
   std::string unit = "row";                  // whom the guarantee is for (data/own_data.h)
   bool test_is_public = true;                // or there are no test rows
   bool predicts_number = false;              // the target is a number, not a class
+  bool linear_of_unit_norm = false;          // a linear model of inputs of norm 1
   std::string recipe = {};                   // how inputs are made of what is read, such as the schema of a table; empty for named data
 };
 
@@ -92,6 +93,7 @@ class Plan {
   // Whether nobody gave the rate or the steps, so that they are those of accounting/run_choice.h.
   bool rate_is_planned() const { return derives("sample_rate") && derives("lot"); }
   bool steps_are_planned() const { return derives("steps") && derives("epochs"); }
+  bool lr_is_planned() const { return lr_is_planned_; }  // of a linear model of features: nobody gave it, and it follows from the noise
   const std::vector<std::string>& filled() const { return filled_; }  // options of stages that nobody gave: they follow from the rest
   bool is_private() const { return insecure_.empty(); }
   // Equal for plans that train the same: the same stages with the same options, sizes, steps and costs. Speed, seeds and files do not
@@ -112,6 +114,7 @@ class Plan {
   std::string recipe_;
   PrivateTests tests_;
   std::string model_;
+  bool lr_is_planned_ = false;
   RunParts parts_;
   EarlierRuns earlier_;
   Events own_events_, events_;

@@ -35,6 +35,16 @@ void apply_method_defaults(PrivateOptions& options, const MethodEntry& method) {
     }
 }
 
+// Of a gradient coordinate, in a step.
+double noise_of_step(const RunContext& context) {
+  return context.largest_effective_noise * context.sensitivity * context.clip_norm * context.end_noise;
+}
+
+double two_digits_below(double rate) {
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
+  return parse_number(fmt::format("{:.1e}", std::floor(rate / unit) * unit), "lr", at_least(0));
+}
+
 }  // namespace
 
 bool Stages::reads(std::string_view option) const {
@@ -96,13 +106,19 @@ double lr_for_numbers(double lr) { return std::min(lr, .1); }
 double planned_lr(double usual, const Stages& stages, const RunContext& context) {
   const double steps = static_cast<double>(context.steps), planned = static_cast<double>(kPlannedSteps);
   const double equal = context.steps == kPlannedSteps ? usual : usual * planned / steps;
-  const double noise =
-      context.largest_effective_noise * context.sensitivity * context.clip_norm * context.end_noise;  // of a coordinate, in a step
+  const double noise = noise_of_step(context);
   if (noise == 0 || stages.update->traits.lr != UpdateTraits().lr) return equal;
   const double most = kMostEndNoise * context.expected_lot() / (noise * std::sqrt(steps * static_cast<double>(context.parameters)));
-  if (most >= equal) return equal;
-  const double unit = std::pow(10, std::floor(std::log10(most)) - 1);
-  return parse_number(fmt::format("{:.1e}", std::floor(most / unit) * unit), "lr", at_least(0));
+  return most >= equal ? equal : two_digits_below(most);
+}
+
+std::optional<double> unit_norm_lr(const Stages& stages, const RunContext& context) {
+  const UpdateTraits& update = stages.update->traits;
+  if (update.lr != UpdateTraits().lr || stages.filter->traits.lr(context.options)) return std::nullopt;
+  const double steps = static_cast<double>(context.steps), noise = noise_of_step(context);
+  double most = kMostTravel / (context.clip_norm * steps);
+  if (noise > 0) most = std::min(most, kLogitNoise * context.expected_lot() / (noise * std::sqrt(steps)));
+  return two_digits_below(most / update.gain(context.options));
 }
 
 RunParts make_parts(const Stages& stages, const RunContext& context) {

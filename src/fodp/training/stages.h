@@ -60,6 +60,13 @@ double lr_for_numbers(double lr);
 double planned_lr(double usual, const Stages& stages, const RunContext& context);
 inline constexpr double kMostEndNoise = 22;
 
+// The learning rate of a linear model whose inputs have norm 1, from public constants only: as large as leaves noise of standard deviation
+// kLogitNoise in the output for a class at the end, but no larger than lets the gradients, each as long as the clip norm, move the
+// parameters by kMostTravel in all. Two digits. Nothing for update rules that do not move along gradients. docs/features.md has the
+// measurements behind both constants.
+std::optional<double> unit_norm_lr(const Stages& stages, const RunContext& context);
+inline constexpr double kLogitNoise = 2, kMostTravel = 140000;
+
 // The parts of a run, made from one context.
 struct RunParts {
   std::unique_ptr<Method> method;

@@ -36,6 +36,11 @@ extern const UpdateEntry kMomentumUpdate = {
     .name = "momentum",
     .summary = "descent along an average or a decaying sum of past gradients",
     .options = {reads<MomentumOptions>()},
+    .traits = {.gain =
+                   [](const OptionSet& options) {
+                     const MomentumOptions& own = options.of<MomentumOptions>();
+                     return own.momentum_form == MomentumForm::heavy_ball ? 1 / (1 - own.momentum) : 1.0;
+                   }},
     .make = [](const RunContext& context) -> std::unique_ptr<Update> {
       return std::make_unique<Momentum>(context.options.of<MomentumOptions>());
     },

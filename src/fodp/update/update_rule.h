@@ -31,6 +31,8 @@ class Update {
 struct UpdateTraits {
   double lr = 4;                      // that suits the rule on the project's benchmarks (docs/reproduction.md)
   bool needs_noise_variance = false;  // Gradient::noise_variance must have a value
+  // How far one gradient moves the parameters in the end, over its length and the learning rate: for rules that move along gradients.
+  double (*gain)(const OptionSet& options) = [](const OptionSet&) { return 1.0; };
 };
 
 using UpdateEntry = StageEntry<Update, UpdateTraits>;
