@@ -26,7 +26,7 @@ void expect_close(const at::Tensor& found, const at::Tensor& exact) {
 // Widths around the pieces that are computed at once, and numbers of rows and outputs that do not divide.
 TEST(NarrowInputs, GiveWhatDoublePrecisionGives) {
   torch::manual_seed(1);
-  for (const std::int64_t in : {1, 15, 16, 33, 1023, 1024, 1025, 5000})
+  for (const std::int64_t in : {1, 15, 16, 33, 511, 513, 1023, 1024, 1025, 5000})
     for (const std::int64_t out : {1, 3, 10, 32})
       for (const std::int64_t rows : {1, 6, 9}) {
         const at::Tensor x = narrow_rows(rows, in), weight = at::randn({out, in}), gradients = at::randn({rows, out});
