@@ -65,9 +65,7 @@ class Planner {
     plan_.model_ = model_name;
     plan_.unit_ = data.unit;
     plan_.recipe_ = data.recipe;
-    predicts_number_ = data.predicts_number;
-    linear_of_unit_norm_ = data.linear_of_unit_norm;
-    tests_cost_ = !data.test_is_public;  // how many they are may not be known yet
+    data_ = data;
     for (const OptionView& view : parts_of(plan_.options_)) view.part->validate(view.options);
     const std::vector<FlatParameters::Slice> slices = FlatParameters::slices_of(model);
     check_privacy(!slices.empty(), "the model has no trainable parameter: nothing to train");
@@ -81,7 +79,7 @@ class Planner {
   Plan plan() {
     find_unread_options();
     plan_.stages_ = choose_stages(plan_.options_);
-    if (predicts_number_ && !given_.update.lr) plan_.options_.update.lr = lr_for_numbers(*plan_.options_.update.lr);
+    if (data_.predicts_number && !given_.update.lr) plan_.options_.update.lr = lr_for_numbers(*plan_.options_.update.lr);
     resolve_clipping();
     resolve_sampling();
     resolve_delta();
@@ -171,7 +169,7 @@ class Planner {
   // grows by a fiftieth, whatever the budget is.
   void resolve_tests() {
     std::optional<std::int64_t>& every = plan_.options_.run.eval_every;
-    if (!tests_cost_) return;
+    if (data_.test_is_public) return;  // private ones cost; how many they are may not be known yet
     const PrivacyOptions& privacy = plan_.options_.privacy;
     every = every.value_or(plan_.steps());
     plan_.tests_.releases = (plan_.steps() + *every - 1) / *every;
@@ -259,7 +257,7 @@ class Planner {
   // The learning rate of a run of the planned size, whether that was given or not, is planned with it, unless it is given; so is that of a
   // linear model of features.
   void resolve_lr() {
-    if (linear_of_unit_norm_ && !given_.update.lr) {
+    if (data_.linear_of_unit_norm && !given_.update.lr) {
       const std::optional<double> rate = unit_norm_lr(plan_.stages_, plan_.context_);
       if (rate) plan_.options_.update.lr = rate;
       plan_.lr_is_planned_ = rate.has_value();
@@ -367,8 +365,7 @@ class Planner {
   Plan plan_;
   TrainOptions given_;
   std::vector<std::string_view> set_;  // options of stages that differ from their defaults
-  bool predicts_number_ = false, linear_of_unit_norm_ = false;
-  bool tests_cost_ = false;  // there are test rows, and they are private
+  DataFacts data_;
 };
 
 bool Plan::derives(std::string_view option) const { return std::ranges::find(derived_, option) != derived_.end(); }
@@ -387,13 +384,9 @@ Plan make_plan(const TrainOptions& options, const DataSizes& sizes) {
   named.data_name = about.name;
   check_class_weights(options.run.class_weights, about.target, about.class_names);
   const std::string recipe = find_data_kind(options.data.data) || has_features(options.data) ? about.inputs.dump() : "";
-  const DataFacts facts{.sizes = sizes,
-                        .row_shape = about.row_shape,
-                        .unit = about.unit,
-                        .test_is_public = about.test_is_public,
-                        .predicts_number = about.target.kind == Target::Kind::number,
-                        .linear_of_unit_norm = about.unit_norm && options.model.model == ModelKind::linear,
-                        .recipe = recipe};
+  DataFacts facts{sizes, about.row_shape, about.unit, about.test_is_public, about.target.kind == Target::Kind::number};
+  facts.linear_of_unit_norm = about.unit_norm && options.model.model == ModelKind::linear;
+  facts.recipe = recipe;
   const Model model = make_model(options.model, shape_for_model(about));
   if (options.run.init) load_parameters(*options.run.init, *model.module);  // a file that does not fit is bad input before it is a cost
   return Planner(named, facts, *model.module, enum_name(options.model.model)).plan();
